@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// One core: a SystemC module that executes EL0 programs instruction by instruction, is charged for the kernel's native
+// EL1 code, counts everything, and takes interrupts. The software above (sim/os) sees the core only through this header.
+#pragma once
+
+#include "models/a64/state.h"
+#include "models/memory/hierarchy.h"
+#include "sim/base/clock.h"
+#include "sim/base/event_totals.h"
+#include "sim/base/sysreg.h"
+#include "sim/base/sysreg_bus.h"
+#include "sim/base/wires.h"
+
+#include <cstdint>
+#include <memory>
+#include <systemc>
+#include <tlm_utils/simple_initiator_socket.h>
+
+namespace rkperf::cpu {
+
+class Core;
+
+/// What runs on the cores: the kernel. Each core's SystemC thread calls cpu_main once and is lost in it.
+class Software {
+  public:
+    virtual ~Software() = default;
+    virtual void cpu_main(Core& core) = 0;
+    /// An interrupt was taken while kernel code (a charge, WFI, or irq unmask) executed at EL1. PSTATE.I is set on entry;
+    /// the core unmasks it again after return. Runs on the stack of whoever was executing.
+    virtual void irq_from_el1(Core& core) = 0;
+};
+
+/// Why run_user came back: an exception was taken to EL1 (EXC_TAKEN etc. already counted, PSTATE.I set).
+enum class UserExit : std::uint8_t {
+    irq,    ///< at an instruction boundary; pc = next instruction
+    sync,   ///< state.stop says which synchronous exception (svc, data_abort, ...)
+};
+
+/// EL1 code executed natively is charged in these units.
+struct KernelWork {
+    std::uint32_t instructions{};
+    std::uint32_t loads{}, stores{}, branches{}; ///< part of `instructions`
+    std::uint32_t extra_cycles{};                ///< beyond what the core's EL1 throughput gives (barriers, register accesses)
+    std::uint64_t code_address{};                ///< kernel text it stands for (footprint on L1I, predictor; trace)
+};
+
+struct CoreStats {
+    std::uint64_t user_instructions{}, kernel_instructions{}, idle_time_ps{};
+};
+
+class Core : public sc_core::sc_module, public EventTotalsView, public LevelSink {
+  public:
+    ~Core() override = default;
+
+    virtual CpuId id() const = 0;
+    virtual std::uint64_t midr() const = 0;
+    virtual std::uint64_t mpidr() const = 0;
+
+    /// --- wiring (before simulation) ---
+    tlm_utils::simple_initiator_socket<Core> sysreg; ///< to PMU, GIC CPU interface, timer, debug registers, ID registers
+    virtual mem::CoreMemory& memory() = 0;
+    virtual void set_software(Software& software) = 0;
+    virtual void set_overflow_monitor(OverflowMonitor& pmu) = 0;
+    virtual void add_deadline_source(DeadlineSource& source) = 0;
+    /// LevelSink::set_level is the IRQ input from this core's redistributor.
+
+    /// --- time ---
+    /// EventTotalsView::now() is the core's local time. Runs ahead of sc_time_stamp() by at most the quantum, except
+    /// with interrupts masked at EL1, where the core never yields to others.
+    virtual Cycles cycle() const = 0;
+    virtual const Clock& clock() const = 0;
+    virtual void set_frequency(std::uint64_t hertz) = 0;
+    virtual void set_quantum(Picoseconds quantum) = 0;
+    /// Lets SystemC time catch up with the core's local time (other cores run). Interrupts are taken if unmasked.
+    virtual void sync() = 0;
+
+    /// --- EL0 ---
+    /// Executes `state` at EL0 in the address space set by set_address_space until an exception to EL1.
+    virtual UserExit run_user(a64::CpuState& state) = 0;
+    virtual void set_address_space(PhysAddr ttbr0, std::uint16_t asid) = 0; ///< counts TTBR_WRITE_RETIRED
+    virtual void write_contextidr(std::uint32_t value) = 0;                 ///< counts CID_WRITE_RETIRED
+    /// ERET to EL0 is counted by run_user's entry (EXC_RETURN).
+
+    /// --- EL1 ---
+    /// Charges kernel work: advances time and totals at EL1; counters wrap at the exact instruction within it, and an
+    /// unmasked interrupt nests there (Software::irq_from_el1). May yield to SystemC if interrupts are unmasked.
+    virtual void charge(const KernelWork& work) = 0;
+    /// A data access by kernel code to a physical address (copy_to_user, ring buffer writes, page zeroing): caches and events.
+    virtual void kernel_access(PhysAddr pa, std::uint64_t bytes, bool write) = 0;
+    /// TLM transactions on the system-register bus at EL1. An access that the bus refuses is a bug of ours: reported, fatal.
+    virtual std::uint64_t mrs(SysReg reg) = 0;
+    virtual void msr(SysReg reg, std::uint64_t value) = 0;
+    virtual bool irq_masked() const = 0;
+    /// DAIF.I. Unmasking takes a pending interrupt at once, before it returns.
+    virtual void set_irq_mask(bool masked) = 0;
+    /// True if the GIC signals an interrupt now (masked or not).
+    virtual bool irq_signalled() const = 0;
+    /// Stops the clock until the GIC signals an interrupt (CPU_CYCLES stand still), whatever the mask. Does not take it.
+    virtual void wait_for_interrupt() = 0;
+
+    virtual void tlb_invalidate(std::uint32_t asid, std::uint64_t vpn) = 0;
+    /// Guest code at this physical page was or may have been changed: drop decoded blocks.
+    virtual void code_changed(PhysAddr page) = 0;
+
+    /// --- observation ---
+    virtual EventTotals& totals() = 0;
+    virtual const CoreStats& stats() const = 0;
+    /// pc and level of the present instruction: the user pc, or the kernel address being charged.
+    virtual std::uint64_t present_pc() const = 0;
+
+  protected:
+    explicit Core(sc_core::sc_module_name name) : sc_module(name), sysreg("sysreg") {}
+};
+
+/// Parameters that the machine description may change; the rest are the core's own tables.
+struct CoreConfig {
+    CpuId cpu{};
+    std::uint64_t hertz{};
+    Picoseconds quantum{};
+    std::uint64_t seed{};
+    bool simple{};   ///< one instruction per cycle, no misses: comparable with an emulator that counts instructions
+};
+
+} // namespace rkperf::cpu

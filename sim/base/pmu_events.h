@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// PMU event numbers and names of the Cortex-A55 and Cortex-A76 (Arm Architecture Reference Manual D13, the cores' TRMs,
+// ARM-software/data pmu/cortex-a55.json and cortex-a76.json). What each core implements is in its own event list
+// (models/cpu_a55, models/cpu_a76).
+#pragma once
+
+#include "sim/base/wires.h"
+
+#include <cstddef>
+
+// X(number, NAME)
+#define RKPERF_PMU_EVENTS(X) \
+    X(0x00, SW_INCR) \
+    X(0x01, L1I_CACHE_REFILL) \
+    X(0x02, L1I_TLB_REFILL) \
+    X(0x03, L1D_CACHE_REFILL) \
+    X(0x04, L1D_CACHE) \
+    X(0x05, L1D_TLB_REFILL) \
+    X(0x06, LD_RETIRED) \
+    X(0x07, ST_RETIRED) \
+    X(0x08, INST_RETIRED) \
+    X(0x09, EXC_TAKEN) \
+    X(0x0A, EXC_RETURN) \
+    X(0x0B, CID_WRITE_RETIRED) \
+    X(0x0C, PC_WRITE_RETIRED) \
+    X(0x0D, BR_IMMED_RETIRED) \
+    X(0x0E, BR_RETURN_RETIRED) \
+    X(0x0F, UNALIGNED_LDST_RETIRED) \
+    X(0x10, BR_MIS_PRED) \
+    X(0x11, CPU_CYCLES) \
+    X(0x12, BR_PRED) \
+    X(0x13, MEM_ACCESS) \
+    X(0x14, L1I_CACHE) \
+    X(0x15, L1D_CACHE_WB) \
+    X(0x16, L2D_CACHE) \
+    X(0x17, L2D_CACHE_REFILL) \
+    X(0x18, L2D_CACHE_WB) \
+    X(0x19, BUS_ACCESS) \
+    X(0x1A, MEMORY_ERROR) \
+    X(0x1B, INST_SPEC) \
+    X(0x1C, TTBR_WRITE_RETIRED) \
+    X(0x1D, BUS_CYCLES) \
+    X(0x1E, CHAIN) \
+    X(0x1F, L1D_CACHE_ALLOCATE) \
+    X(0x20, L2D_CACHE_ALLOCATE) \
+    X(0x21, BR_RETIRED) \
+    X(0x22, BR_MIS_PRED_RETIRED) \
+    X(0x23, STALL_FRONTEND) \
+    X(0x24, STALL_BACKEND) \
+    X(0x25, L1D_TLB) \
+    X(0x26, L1I_TLB) \
+    X(0x29, L3D_CACHE_ALLOCATE) \
+    X(0x2A, L3D_CACHE_REFILL) \
+    X(0x2B, L3D_CACHE) \
+    X(0x2D, L2D_TLB_REFILL) \
+    X(0x2F, L2D_TLB) \
+    X(0x31, REMOTE_ACCESS) \
+    X(0x34, DTLB_WALK) \
+    X(0x35, ITLB_WALK) \
+    X(0x36, LL_CACHE_RD) \
+    X(0x37, LL_CACHE_MISS_RD) \
+    X(0x38, REMOTE_ACCESS_RD) \
+    X(0x40, L1D_CACHE_RD) \
+    X(0x41, L1D_CACHE_WR) \
+    X(0x42, L1D_CACHE_REFILL_RD) \
+    X(0x43, L1D_CACHE_REFILL_WR) \
+    X(0x44, L1D_CACHE_REFILL_INNER) \
+    X(0x45, L1D_CACHE_REFILL_OUTER) \
+    X(0x46, L1D_CACHE_WB_VICTIM) \
+    X(0x47, L1D_CACHE_WB_CLEAN) \
+    X(0x48, L1D_CACHE_INVAL) \
+    X(0x4C, L1D_TLB_REFILL_RD) \
+    X(0x4D, L1D_TLB_REFILL_WR) \
+    X(0x4E, L1D_TLB_RD) \
+    X(0x4F, L1D_TLB_WR) \
+    X(0x50, L2D_CACHE_RD) \
+    X(0x51, L2D_CACHE_WR) \
+    X(0x52, L2D_CACHE_REFILL_RD) \
+    X(0x53, L2D_CACHE_REFILL_WR) \
+    X(0x56, L2D_CACHE_WB_VICTIM) \
+    X(0x57, L2D_CACHE_WB_CLEAN) \
+    X(0x58, L2D_CACHE_INVAL) \
+    X(0x5C, L2D_TLB_REFILL_RD) \
+    X(0x5D, L2D_TLB_REFILL_WR) \
+    X(0x5E, L2D_TLB_RD) \
+    X(0x5F, L2D_TLB_WR) \
+    X(0x60, BUS_ACCESS_RD) \
+    X(0x61, BUS_ACCESS_WR) \
+    X(0x66, MEM_ACCESS_RD) \
+    X(0x67, MEM_ACCESS_WR) \
+    X(0x68, UNALIGNED_LD_SPEC) \
+    X(0x69, UNALIGNED_ST_SPEC) \
+    X(0x6A, UNALIGNED_LDST_SPEC) \
+    X(0x6C, LDREX_SPEC) \
+    X(0x6D, STREX_PASS_SPEC) \
+    X(0x6E, STREX_FAIL_SPEC) \
+    X(0x6F, STREX_SPEC) \
+    X(0x70, LD_SPEC) \
+    X(0x71, ST_SPEC) \
+    X(0x72, LDST_SPEC) \
+    X(0x73, DP_SPEC) \
+    X(0x74, ASE_SPEC) \
+    X(0x75, VFP_SPEC) \
+    X(0x76, PC_WRITE_SPEC) \
+    X(0x77, CRYPTO_SPEC) \
+    X(0x78, BR_IMMED_SPEC) \
+    X(0x79, BR_RETURN_SPEC) \
+    X(0x7A, BR_INDIRECT_SPEC) \
+    X(0x7C, ISB_SPEC) \
+    X(0x7D, DSB_SPEC) \
+    X(0x7E, DMB_SPEC) \
+    X(0x81, EXC_UNDEF) \
+    X(0x82, EXC_SVC) \
+    X(0x83, EXC_PABORT) \
+    X(0x84, EXC_DABORT) \
+    X(0x86, EXC_IRQ) \
+    X(0x87, EXC_FIQ) \
+    X(0x88, EXC_SMC) \
+    X(0x8A, EXC_HVC) \
+    X(0x8B, EXC_TRAP_PABORT) \
+    X(0x8C, EXC_TRAP_DABORT) \
+    X(0x8D, EXC_TRAP_OTHER) \
+    X(0x8E, EXC_TRAP_IRQ) \
+    X(0x8F, EXC_TRAP_FIQ) \
+    X(0x90, RC_LD_SPEC) \
+    X(0x91, RC_ST_SPEC) \
+    X(0xA0, L3D_CACHE_RD) \
+    X(0xA2, L3D_CACHE_REFILL_RD) \
+    X(0xC0, L3D_CACHE_REFILL_PREFETCH) \
+    X(0xC1, L2D_CACHE_REFILL_PREFETCH) \
+    X(0xC2, L1D_CACHE_REFILL_PREFETCH) \
+    X(0xC3, L2D_WS_MODE) \
+    X(0xC4, L1D_WS_MODE_ENTRY) \
+    X(0xC5, L1D_WS_MODE) \
+    X(0xC6, PREDECODE_ERROR) \
+    X(0xC7, L3D_WS_MODE) \
+    X(0xC9, BR_COND_PRED) \
+    X(0xCA, BR_INDIRECT_MIS_PRED) \
+    X(0xCB, BR_INDIRECT_ADDR_MIS_PRED) \
+    X(0xCC, BR_COND_MIS_PRED) \
+    X(0xCD, BR_INDIRECT_ADDR_PRED) \
+    X(0xCE, BR_RETURN_ADDR_PRED) \
+    X(0xCF, BR_RETURN_ADDR_MIS_PRED) \
+    X(0xD0, L2D_LLWALK_TLB) \
+    X(0xD1, L2D_LLWALK_TLB_REFILL) \
+    X(0xD2, L2D_L2WALK_TLB) \
+    X(0xD3, L2D_L2WALK_TLB_REFILL) \
+    X(0xD4, L2D_S2_TLB) \
+    X(0xD5, L2D_S2_TLB_REFILL) \
+    X(0xD6, L2D_CACHE_STASH_DROPPED) \
+    X(0xE1, STALL_FRONTEND_CACHE) \
+    X(0xE2, STALL_FRONTEND_TLB) \
+    X(0xE3, STALL_FRONTEND_PDERR) \
+    X(0xE4, STALL_BACKEND_ILOCK) \
+    X(0xE5, STALL_BACKEND_ILOCK_AGU) \
+    X(0xE6, STALL_BACKEND_ILOCK_FPU) \
+    X(0xE7, STALL_BACKEND_LD) \
+    X(0xE8, STALL_BACKEND_ST) \
+    X(0xE9, STALL_BACKEND_LD_CACHE) \
+    X(0xEA, STALL_BACKEND_LD_TLB) \
+    X(0xEB, STALL_BACKEND_ST_STB) \
+    X(0xEC, STALL_BACKEND_ST_TLB)
+
+namespace rkperf::pmu_event {
+#define RKPERF_X(number, name) inline constexpr EventNumber name = number;
+RKPERF_PMU_EVENTS(RKPERF_X)
+#undef RKPERF_X
+/// Every event number of both cores is below this.
+inline constexpr std::size_t kCount = 256;
+} // namespace rkperf::pmu_event
