@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the perf subsystem needs from the rest of the kernel and from the hardware. sim/os implements it. No SystemC.
+//
+// Execution model: kernel code runs natively on the current task's stack (a fibre). Simulated time passes only inside
+// the calls named "charges time" below; an unmasked interrupt nests there, and another CPU may run there unless
+// interrupts are masked. So a region with interrupts masked is atomic towards all CPUs and needs no spin lock of its
+// own; a region that sleeps needs a Mutex.
+#pragma once
+
+#include "kernel_events/kernel_symbols.h"
+#include "sim/base/sysreg.h"
+#include "sim/base/types.h"
+#include "sim/base/wires.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rkperf::ke {
+
+class Perf;
+struct PerfEvent;
+struct PerfEventContext;
+
+inline constexpr int kMaxCpus = 8;
+/// A set of CPUs, bit n = CPU n.
+using CpuMask = std::uint32_t;
+
+/// Registers at an exception, as perf sees them (struct pt_regs of arm64).
+struct PtRegs {
+    std::uint64_t regs[31]{};
+    std::uint64_t sp{}, pc{}, pstate{};
+    bool user_mode() const { return (pstate & 0xf) == 0; }
+};
+
+/// Physical page of the simulated machine, as the ring buffer uses them.
+struct Page {
+    PhysAddr pa{};
+    std::uint8_t* host{}; ///< host address of its 4096 bytes
+    explicit operator bool() const { return host != nullptr; }
+};
+
+/// File-backed part of a mapping, for MMAP records.
+struct InodeInfo {
+    std::uint32_t maj{}, min{};
+    std::uint64_t ino{}, generation{};
+};
+
+/// A mapping of a task's address space (struct vm_area_struct).
+struct VmaInfo {
+    std::uint64_t start{}, end{};
+    std::uint64_t pgoff{};  ///< in pages
+    std::uint32_t prot{};   ///< PROT_*
+    std::uint32_t flags{};  ///< MAP_* as perf reports them (MAP_SHARED/PRIVATE, DENYWRITE, LOCKED...)
+    bool vm_exec{}, has_file{};
+    std::string path;       ///< file path, "[heap]", "[stack]", "[vdso]", "//anon" ...
+    InodeInfo inode{};
+    std::vector<std::uint8_t> build_id; ///< of the mapped ELF file, may be empty
+};
+
+/// The memory descriptor; perf compares and accounts against it.
+struct MmInfo {
+    virtual ~MmInfo() = default;
+    std::uint64_t pinned_vm{}; ///< pages
+};
+
+/// The user a task runs as, for the locked-memory limit.
+struct UserInfo {
+    std::uint32_t uid{};
+    std::uint64_t locked_vm{}; ///< pages
+};
+
+/// Sleeping lock.
+class Mutex {
+  public:
+    virtual ~Mutex() = default;
+    virtual void lock() = 0;
+    virtual void unlock() = 0;
+    virtual bool try_lock() = 0;
+    virtual bool is_locked() const = 0;
+};
+class MutexGuard {
+  public:
+    explicit MutexGuard(Mutex& m) : m_(&m) { m_->lock(); }
+    ~MutexGuard() { if (m_) m_->unlock(); }
+    MutexGuard(const MutexGuard&) = delete;
+    MutexGuard& operator=(const MutexGuard&) = delete;
+    void unlock() { if (m_) m_->unlock(); m_ = nullptr; }
+  private:
+    Mutex* m_;
+};
+
+/// The part of struct task_struct that perf uses. os::Task derives from it.
+struct TaskBase {
+    virtual ~TaskBase() = default;
+    std::int32_t pid{};       ///< thread id (kernel's "pid")
+    std::int32_t tgid{};      ///< process id
+    TaskBase* real_parent{};
+    TaskBase* group_leader{};
+    char comm[16]{};
+    bool exiting{};           ///< PF_EXITING
+    bool dead{};              ///< no longer findable
+    bool kthread{};           ///< PF_KTHREAD, idle included
+    int on_cpu{-1};           ///< CPU it runs on now, or -1
+    int task_cpu{};           ///< CPU whose run queue it belongs to
+    MmInfo* mm{};
+    UserInfo* user{};
+    std::uint64_t sum_exec_runtime{}; ///< ns, up to date only for current after a call of Kernel::update_task_clock
+
+    // owned by perf
+    PerfEventContext* perf_event_ctxp[2]{}; ///< hardware context, software context
+    std::vector<PerfEvent*> perf_event_list; ///< events this task owns (opened)
+    std::unique_ptr<Mutex> perf_event_mutex;
+};
+
+/// struct poll_table's other side: a list of sleepers.
+class WaitQueue {
+  public:
+    virtual ~WaitQueue() = default;
+    virtual void wake_up_all() = 0;
+};
+
+/// A timer on the clock CLOCK_MONOTONIC of one CPU, expiring in hard interrupt context (HRTIMER_MODE_*_PINNED_HARD).
+struct HrTimer {
+    enum class Restart { no, restart };
+    std::function<Restart(HrTimer&)> function; ///< interrupts masked, in hard interrupt context
+    std::uint64_t expires{};   ///< ns; function may advance it and return restart
+    int cpu{-1};               ///< queue it is on
+    bool queued{}, running{};
+};
+
+/// struct irq_work: a function to run in hard interrupt context soon, on this CPU (self-IPI).
+struct IrqWork {
+    std::function<void()> func;
+    bool pending{};
+};
+
+/// Poll result bits (POLLIN, POLLHUP, POLLERR... of <poll.h>).
+using PollMask = std::uint32_t;
+
+/// A mapping being made by mmap(2) of a perf file, or living. Implemented by os.
+class MmapRequest {
+  public:
+    virtual ~MmapRequest() = default;
+    virtual std::uint64_t start() const = 0;
+    virtual std::uint64_t size() const = 0;  ///< bytes
+    virtual std::uint64_t pgoff() const = 0; ///< pages
+    virtual bool shared() const = 0;
+    virtual bool writable() const = 0;
+    virtual MmInfo* mm() const = 0;
+};
+
+/// File operations of an open file that the perf subsystem owns.
+/// All return a negative errno on failure.
+class FileOperations {
+  public:
+    virtual ~FileOperations() = default;
+    virtual std::int64_t read(std::uint64_t user_buf, std::uint64_t count, bool nonblock) = 0;
+    virtual PollMask poll(WaitQueue*& wq) = 0; ///< events now; wq: where to sleep
+    virtual std::int64_t ioctl(std::uint32_t cmd, std::uint64_t arg) = 0;
+    virtual std::int64_t mmap(MmapRequest& vma) = 0;
+    /// The mapping was duplicated (fork, split) / removed.
+    virtual void mmap_open(MmapRequest& vma) = 0;
+    virtual void mmap_close(MmapRequest& vma) = 0;
+    /// Page `pgoff` of the mapping for a fault; an empty page gives SIGBUS. `write` is the kind of access.
+    virtual Page fault(MmapRequest& vma, std::uint64_t pgoff, bool write) = 0;
+    virtual void release() = 0; ///< last reference to the open file is gone; the object may delete itself
+};
+
+/// An open file seen from perf: keeps the file alive while held.
+class FileRef {
+  public:
+    virtual ~FileRef() = default;
+    virtual FileOperations* perf_ops() = 0; ///< null if this is not a perf file
+    /// F_SETOWN/F_SETSIG/O_ASYNC: sends SIGIO or the chosen signal, with band POLL_IN or POLL_HUP, if asked for.
+    virtual void kill_fasync(int band) = 0;
+};
+
+enum class Capability : std::uint8_t { perfmon, sys_admin, sys_ptrace, ipc_lock };
+
+/// A readable and maybe writable file below /sys, /proc/sys or tracefs.
+struct Attribute {
+    std::string path;  ///< absolute, e.g. "/sys/bus/event_source/devices/armv8_pmuv3/type"
+    std::uint32_t mode{0444};
+    std::function<std::string()> show;
+    std::function<int(std::string_view)> store; ///< 0 or negative errno
+};
+
+/// What perf tells about an event, for the trace and for ground truth. See sim/os for the listeners.
+struct EventNotice {
+    enum class What : std::uint8_t { opened, enabled, disabled, scheduled_in, scheduled_out, overflow, sample_written, sample_lost, wakeup, read, throttled, unthrottled, error, freed, task_in, task_out };
+    What what{};
+    const PerfEvent* event{};
+    std::uint64_t a{}, b{};
+};
+
+class Kernel {
+  public:
+    virtual ~Kernel() = default;
+
+    // --- where am I ---
+    virtual int smp_processor_id() = 0;
+    virtual TaskBase* current() = 0;
+    virtual bool in_hardirq() = 0;
+    virtual bool in_softirq() = 0;
+    virtual bool in_nmi() = 0;
+    virtual CpuMask cpu_possible_mask() = 0;
+    virtual CpuMask cpu_online_mask() = 0;
+    /// Registers saved at this CPU's last exception from user (task_pt_regs(current)); null for kernel threads.
+    virtual PtRegs* task_pt_regs(TaskBase* task) = 0;
+    /// Registers of the interrupt being handled (get_irq_regs), or null outside.
+    virtual PtRegs* get_irq_regs() = 0;
+    /// The registers of the kernel code that calls (perf_arch_fetch_caller_regs).
+    virtual void fetch_caller_regs(PtRegs& regs) = 0;
+    /// Kernel call chain that led to `regs` (kernel mode), innermost first, at most `max` addresses.
+    virtual std::size_t kernel_callchain(const PtRegs& regs, std::span<std::uint64_t> out) = 0;
+
+    // --- interrupts and time ---
+    /// Masks interrupts; returns the former state for local_irq_restore.
+    virtual bool local_irq_save() = 0;
+    virtual void local_irq_restore(bool was_masked) = 0;
+    virtual void preempt_disable() = 0;
+    virtual void preempt_enable() = 0;
+    /// Enters a kernel function: charges its cost (charges time) and shows it in kernel call chains until leave().
+    virtual void enter(KernelSymbol symbol) = 0;
+    virtual void leave() = 0;
+    /// Charges `units` times the symbol's unit cost (per record word, per frame, per event ...) inside the function entered.
+    virtual void charge(std::uint32_t instructions) = 0;
+    virtual std::uint64_t local_clock() = 0;       ///< sched_clock of this CPU, ns (from CNTVCT_EL0 by TLM)
+    virtual std::uint64_t ktime_get_ns(int clockid) = 0; ///< CLOCK_MONOTONIC, MONOTONIC_RAW, REALTIME, BOOTTIME, TAI
+    virtual std::uint64_t tick_nsec() = 0;          ///< 10^9 / HZ
+    virtual unsigned hz() = 0;
+    virtual std::uint64_t jiffies() = 0;
+    virtual void hrtimer_start(HrTimer& timer, std::uint64_t expires_ns, int cpu) = 0; ///< absolute; cpu = this CPU
+    virtual bool hrtimer_cancel(HrTimer& timer) = 0; ///< true if it was queued; waits for a running callback elsewhere
+    virtual void irq_work_queue(IrqWork& work) = 0;
+    virtual void irq_work_sync(IrqWork& work) = 0;
+    /// Runs `fn` on `cpu` in hard interrupt context with interrupts masked; waits (charges time). -ENXIO if offline.
+    virtual int smp_call_function_single(int cpu, const std::function<void()>& fn) = 0;
+
+    // --- hardware of this CPU (charges time) ---
+    virtual std::uint64_t mrs(SysReg reg) = 0;
+    virtual void msr(SysReg reg, std::uint64_t value) = 0;
+    virtual void isb() = 0;
+
+    /// Registers the handler of a per-CPU interrupt (PPI) and enables it in this CPU's redistributor. The handler gets the
+    /// interrupted registers and returns true for IRQ_HANDLED. cpu hotplug: enable/disable act on the calling CPU.
+    virtual void request_percpu_irq(unsigned intid, std::string_view name, std::function<bool(PtRegs&)> handler) = 0;
+    virtual void enable_percpu_irq(unsigned intid) = 0;
+    virtual void disable_percpu_irq(unsigned intid) = 0;
+
+    // --- tasks ---
+    virtual TaskBase* find_task_by_vpid(std::int32_t pid) = 0; ///< takes a reference, or null
+    virtual void get_task(TaskBase* task) = 0;
+    virtual void put_task(TaskBase* task) = 0;
+    virtual void update_task_clock(TaskBase* task) = 0;
+    virtual bool capable(Capability cap) = 0;
+    virtual bool ptrace_may_access(TaskBase* task) = 0;
+    virtual std::uint64_t rlimit(int resource) = 0;
+    virtual void send_sigtrap_perf(TaskBase* task, std::uint64_t addr, std::uint32_t type, std::uint64_t sig_data) = 0;
+    /// true if a signal is pending for current: interruptible sleeps end with -EINTR.
+    virtual bool signal_pending() = 0;
+    virtual void cond_resched() = 0; ///< may schedule (charges time)
+
+    // --- locks, sleeping, waking ---
+    virtual std::unique_ptr<Mutex> make_mutex() = 0;
+    virtual std::unique_ptr<WaitQueue> make_waitqueue() = 0;
+    /// Waits until all CPUs have passed a quiescent state.
+    virtual void synchronize_rcu() = 0;
+
+    // --- user memory of current (charges time) ---
+    virtual bool copy_from_user(void* to, std::uint64_t from, std::size_t n) = 0; ///< false: -EFAULT
+    virtual bool copy_to_user(std::uint64_t to, const void* from, std::size_t n) = 0;
+    /// Without page faults, usable in interrupt context; returns bytes copied.
+    virtual std::size_t copy_from_user_nofault(void* to, std::uint64_t from, std::size_t n) = 0;
+    virtual bool access_ok(std::uint64_t addr, std::uint64_t n) = 0;
+    virtual std::string strndup_user(std::uint64_t from, std::size_t max, int& error) = 0;
+    /// Walks the tables without filling anything: 0 if unmapped.
+    virtual std::uint64_t virt_to_phys(std::uint64_t user_va) = 0;
+    virtual std::uint64_t page_size_at(std::uint64_t va) = 0;
+
+    // --- pages ---
+    virtual Page alloc_page(int cpu) = 0; ///< zeroed; empty if out of memory
+    virtual void free_page(Page page) = 0;
+    /// Stores into a page as kernel code of this CPU does: bytes appear in simulated memory, caches see it (charges time).
+    virtual void page_write(const Page& page, unsigned offset, const void* from, std::size_t n) = 0;
+
+    // --- files ---
+    /// A new descriptor in current's table for ops (takes ownership through release()); negative errno.
+    virtual int anon_inode_getfd(std::string_view name, FileOperations* ops, bool cloexec) = 0;
+    virtual std::unique_ptr<FileRef> fget(int fd) = 0; ///< null: EBADF
+    virtual FileRef* file_of(FileOperations* ops) = 0; ///< the open file of ops while it is open
+    virtual void add_attribute(Attribute attribute) = 0;
+    virtual void remove_attribute(std::string_view path) = 0;
+
+    // --- names ---
+    virtual void for_each_vma(TaskBase* task, const std::function<void(const VmaInfo&)>& fn) = 0;
+
+    virtual void pr_info(std::string_view message) = 0; ///< the kernel log
+    virtual void notice(const EventNotice& notice) = 0; ///< cheap when nobody listens
+};
+
+/// RAII for Kernel::enter/leave.
+class KernelFrame {
+  public:
+    KernelFrame(Kernel& k, KernelSymbol s) : k_(k) { k_.enter(s); }
+    ~KernelFrame() { k_.leave(); }
+    KernelFrame(const KernelFrame&) = delete;
+    KernelFrame& operator=(const KernelFrame&) = delete;
+  private:
+    Kernel& k_;
+};
+
+class IrqGuard {
+  public:
+    explicit IrqGuard(Kernel& k) : k_(k), was_(k.local_irq_save()) {}
+    ~IrqGuard() { k_.local_irq_restore(was_); }
+    IrqGuard(const IrqGuard&) = delete;
+    IrqGuard& operator=(const IrqGuard&) = delete;
+  private:
+    Kernel& k_;
+    bool was_;
+};
+
+} // namespace rkperf::ke

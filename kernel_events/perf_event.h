@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// The perf subsystem as the rest of the kernel calls it (the part of include/linux/perf_event.h that is not ABI), and
+// its data structures. The ABI structures are <linux/perf_event.h>'s own.
+#pragma once
+
+#include "kernel_events/kernel.h"
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <linux/perf_event.h>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rkperf::ke {
+
+class Pmu;
+class PerfBuffer;
+struct PerfCpuContext;
+struct PerfSampleData;
+
+/// enum perf_event_state (CORE spec): order matters.
+enum class PerfEventState : int { dead = -4, exit = -3, error = -2, off = -1, inactive = 0, active = 1 };
+
+/// hw.state / flags of pmu callbacks.
+inline constexpr int PERF_HES_STOPPED = 1, PERF_HES_UPTODATE = 2, PERF_HES_ARCH = 4;
+inline constexpr int PERF_EF_START = 1, PERF_EF_RELOAD = 2, PERF_EF_UPDATE = 4;
+
+/// struct hw_perf_event.
+struct HwPerfEvent {
+    std::uint64_t config{}, config_base{}, event_base{};
+    int idx{-1}, last_cpu{-1}, flags{};
+    int state{};
+    std::uint64_t prev_count{};
+    std::uint64_t sample_period{}, last_period{};
+    std::int64_t period_left{};
+    std::uint64_t interrupts_seq{}, interrupts{};
+    std::uint64_t freq_time_stamp{}, freq_count_stamp{};
+    TaskBase* target{};
+    HrTimer hrtimer;               ///< cpu-clock, task-clock
+    std::shared_ptr<struct ArchBreakpoint> breakpoint;
+};
+
+/// struct perf_event.
+struct PerfEvent {
+    perf_event_attr attr{};
+    PerfEventState state{PerfEventState::off};
+    std::uint64_t id{}, own_id{};
+    Pmu* pmu{};
+    HwPerfEvent hw;
+
+    PerfEvent* group_leader{};
+    std::vector<PerfEvent*> sibling_list; ///< of a leader, in order of joining
+    int nr_siblings{};
+    bool group_caps_software{};           ///< PERF_EV_CAP_SOFTWARE held by the whole group
+    int event_caps{};                     ///< PERF_EV_CAP_*
+    int attach_state{};                   ///< PERF_ATTACH_*
+    std::uint64_t group_index{};
+
+    std::uint64_t count{}, child_count{};
+    std::uint64_t total_time_enabled{}, total_time_running{}, tstamp{};
+    std::uint64_t child_total_time_enabled{}, child_total_time_running{};
+
+    PerfEventContext* ctx{};
+    int cpu{-1}, oncpu{-1};
+    PerfEvent* parent{};
+    std::vector<PerfEvent*> child_list;
+    std::unique_ptr<Mutex> child_mutex;
+    TaskBase* owner{};
+    std::uint16_t header_size{}, id_header_size{}, read_size{};
+
+    std::shared_ptr<PerfBuffer> rb;
+    std::unique_ptr<Mutex> mmap_mutex;
+    std::unique_ptr<WaitQueue> waitq;
+    int mmap_count{};
+    std::int64_t event_limit{};
+    std::uint64_t lost_samples{};
+    std::uint64_t sq_sequence{};
+    int pending_kill{};
+    bool pending_wakeup{}, pending_disable{}, pending_sigtrap{}, pending_work{};
+    std::uint64_t pending_addr{};
+    IrqWork pending_irq;
+    std::function<std::uint64_t()> clock;
+    std::function<void(PerfEvent&, PerfSampleData&, PtRegs&)> overflow_handler; ///< empty: perf_event_output
+    std::function<void(PerfEvent&)> destroy;
+    FileOperations* file{};
+    int refcount{1};
+};
+
+/// struct perf_sample_data: what a source of samples has filled so far.
+struct PerfSampleData {
+    std::uint64_t sample_flags{}; ///< PERF_SAMPLE_* bits already provided
+    std::uint64_t period{}, addr{}, weight{}, txn{}, data_src{}, phys_addr{}, data_page_size{}, code_page_size{}, cgroup{};
+    std::uint64_t type{}, ip{}, id{}, stream_id{}, time{};
+    std::uint32_t pid{}, tid{}, cpu{};
+    std::vector<std::uint64_t> callchain;
+    const std::vector<std::uint8_t>* raw{};
+    std::uint64_t regs_user_abi{}, regs_intr_abi{};
+    PtRegs* regs_user{};
+    PtRegs* regs_intr{};
+    std::uint64_t stack_user_size{};
+};
+
+/// struct pmu. One object per registered PMU.
+class Pmu {
+  public:
+    enum Capabilities : unsigned {
+        PERF_PMU_CAP_NO_INTERRUPT = 0x1, PERF_PMU_CAP_NO_NMI = 0x2, PERF_PMU_CAP_AUX_NO_SG = 0x4, PERF_PMU_CAP_EXTENDED_REGS = 0x8,
+        PERF_PMU_CAP_EXCLUSIVE = 0x10, PERF_PMU_CAP_ITRACE = 0x20, PERF_PMU_CAP_HETEROGENEOUS_CPUS = 0x40, PERF_PMU_CAP_NO_EXCLUDE = 0x80,
+        PERF_PMU_CAP_AUX_OUTPUT = 0x100, PERF_PMU_CAP_EXTENDED_HW_TYPE = 0x200,
+    };
+    enum class TaskContext : int { invalid = -1, hardware = 0, software = 1 };
+
+    explicit Pmu(Kernel& k) : kernel(k) {}
+    virtual ~Pmu() = default;
+
+    virtual int event_init(PerfEvent& event) = 0;            ///< 0, -ENOENT: not mine, or another negative errno
+    virtual int add(PerfEvent& event, int flags) = 0;
+    virtual void del(PerfEvent& event, int flags) = 0;
+    virtual void start(PerfEvent& event, int flags) = 0;
+    virtual void stop(PerfEvent& event, int flags) = 0;
+    virtual void read(PerfEvent& event) = 0;
+    virtual void pmu_enable() {}
+    virtual void pmu_disable() {}
+    virtual void start_txn(unsigned) {}
+    virtual int commit_txn() { return 0; }
+    virtual void cancel_txn() {}
+    virtual bool filter_match(PerfEvent&) { return true; }
+    virtual int event_idx(PerfEvent&) { return 0; }
+    virtual int check_period(PerfEvent&, std::uint64_t) { return 0; }
+    virtual void event_mapped(PerfEvent&, MmInfo*) {}
+    virtual void event_unmapped(PerfEvent&, MmInfo*) {}
+    virtual void sched_task(PerfEventContext*, bool) {}
+
+    Kernel& kernel;
+    std::string name;
+    std::uint32_t type{};
+    unsigned capabilities{};
+    TaskContext task_ctx_nr{TaskContext::hardware};
+    int hrtimer_interval_ms{1}; ///< perf_event_mux_interval_ms
+    std::array<int, kMaxCpus> pmu_disable_count{};
+    std::array<PerfCpuContext*, kMaxCpus> cpu_context{}; ///< shared by PMUs of one task_ctx_nr
+    CpuMask supported_cpus{~0u};
+};
+
+/// Events of one CPU or one task for one class of PMUs (struct perf_event_context).
+struct PerfEventContext {
+    /// Flexible and pinned groups, ordered by CPU (-1 first), then group_index.
+    struct Groups {
+        std::map<std::pair<int, std::uint64_t>, PerfEvent*> tree;
+        std::uint64_t index{};
+    };
+    Pmu* pmu{};
+    Groups pinned_groups, flexible_groups;
+    std::vector<PerfEvent*> event_list;
+    std::vector<PerfEvent*> pinned_active, flexible_active;
+    int nr_events{}, nr_active{}, nr_user{}, is_active{}, nr_stat{}, nr_freq{}, rotate_disable{};
+    bool rotate_necessary{};
+    int refcount{1};
+    TaskBase* task{};       ///< null for a CPU's context
+    int cpu{-1};            ///< CPU of a CPU context
+    std::uint64_t time{}, timestamp{}, timeoffset{};
+    PerfEventContext* parent_ctx{};
+    std::uint64_t parent_gen{}, generation{};
+    int pin_count{};
+    std::unique_ptr<Mutex> mutex;
+    bool dead{};            ///< TASK_TOMBSTONE
+};
+
+/// struct perf_cpu_context.
+struct PerfCpuContext {
+    PerfEventContext ctx;
+    PerfEventContext* task_ctx{};
+    int active_oncpu{};
+    bool exclusive{};
+    HrTimer hrtimer;              ///< rotation
+    bool hrtimer_active{};
+    std::uint64_t hrtimer_interval_ns{};
+    bool online{true};
+};
+
+/// One node of the device tree that describes a core PMU.
+struct PmuNode {
+    std::string name;       ///< PMU name in perf: "armv8_pmuv3", "armv8_cortex_a55", "armv8_cortex_a76"
+    CpuMask cpus{};
+    unsigned intid{23};     ///< PPI 7
+    int probe_cpu{0};       ///< CPU on which the driver reads PMCEID
+};
+
+struct PerfConfig {
+    std::vector<PmuNode> pmus;
+    int paranoid{2};
+    int mlock_kb{516};
+    int max_sample_rate{100000};
+    int cpu_time_max_percent{25};
+    int max_stack{127};
+    int max_contexts_per_stack{8};
+};
+
+/// Flags for init_task.
+inline constexpr std::uint64_t kCloneThread = 0x00010000;
+
+/// The subsystem. One per simulated kernel. Methods are spread over kernel_events/core/*.cpp by topic, named as in Linux.
+class Perf {
+  public:
+    Perf(Kernel& kernel, PerfConfig config);
+    ~Perf();
+    Perf(const Perf&) = delete;
+    Perf& operator=(const Perf&) = delete;
+
+    /// Registers the PMUs, sysfs and sysctl files. On the boot CPU, once, after the Kernel works.
+    void perf_event_init();
+    void cpu_starting(int cpu); ///< on that CPU, interrupts masked
+    void cpu_dying(int cpu);
+
+    /// System call; all pointers are user addresses.
+    std::int64_t sys_perf_event_open(std::uint64_t attr, std::int32_t pid, std::int32_t cpu, std::int32_t group_fd, std::uint64_t flags);
+
+    // --- scheduler (interrupts masked) ---
+    void perf_event_task_sched_out(TaskBase& task, TaskBase& next);
+    void perf_event_task_sched_in(TaskBase& prev, TaskBase& task);
+    void perf_event_task_migrate(TaskBase& task);
+    void perf_event_task_tick();
+    // --- life of tasks ---
+    int perf_event_init_task(TaskBase& child, std::uint64_t clone_flags); ///< child inherits from current
+    void perf_event_fork(TaskBase& child);                                ///< FORK record
+    void perf_event_exit_task(TaskBase& child);                           ///< called by the exiting task
+    void perf_event_free_task(TaskBase& task);                            ///< fork failed
+    void perf_event_delayed_put(TaskBase& task);
+    void perf_event_exec();                                               ///< enable_on_exec, remove_on_exec
+    void perf_event_comm(TaskBase& task, bool exec);
+    void perf_event_namespaces(TaskBase& task);
+    void perf_event_mmap(const VmaInfo& vma);                             ///< of current
+    int perf_event_task_disable(); ///< prctl
+    int perf_event_task_enable();
+    // --- software events ---
+    void perf_sw_event(std::uint32_t event_id, std::uint64_t nr, PtRegs* regs, std::uint64_t addr);
+    /// From the scheduler with interrupts masked; regs are the caller's.
+    void perf_sw_event_sched(std::uint32_t event_id, std::uint64_t nr, std::uint64_t addr);
+    void perf_sample_event_took(std::uint64_t sample_len_ns);
+
+    Kernel& kernel() { return kernel_; }
+    struct Impl;
+    Impl& impl() { return *impl_; }
+
+  private:
+    Kernel& kernel_;
+    std::unique_ptr<Impl> impl_;
+};
+
+} // namespace rkperf::ke
