@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Open files, inodes and descriptor tables of the simulated kernel (struct file, struct inode, files_struct).
+// Buffers handed to read and write are host memory; system calls copy between them and the guest.
+#pragma once
+
+#include "kernel_events/kernel.h"
+#include "sim/os/wait_queue.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rkperf::os {
+
+class Kernel;
+struct Task;
+class Inode;
+
+/// What stat(2) shows.
+struct FileStat {
+    std::uint64_t dev{}, ino{};
+    std::uint32_t mode{};  ///< S_IFMT | permissions
+    std::uint32_t nlink{1}, uid{}, gid{};
+    std::uint64_t rdev{};
+    std::int64_t size{};
+    std::uint32_t blksize{4096};
+    std::int64_t blocks{};
+    std::int64_t atime_s{}, mtime_s{}, ctime_s{};
+    std::uint32_t atime_ns{}, mtime_ns{}, ctime_ns{};
+};
+
+/// An open file description. Sizes and results in bytes; negative results are -errno. Methods may sleep.
+class File : public std::enable_shared_from_this<File> {
+  public:
+    explicit File(Kernel& k) : os(k) {}
+    virtual ~File() = default;
+
+    virtual std::int64_t read(std::span<std::uint8_t> to) { (void)to; return -22; }
+    virtual std::int64_t write(std::span<const std::uint8_t> from) { (void)from; return -22; }
+    virtual std::int64_t pread(std::span<std::uint8_t> to, std::uint64_t offset) { (void)to, (void)offset; return -29; }
+    virtual std::int64_t pwrite(std::span<const std::uint8_t> from, std::uint64_t offset) { (void)from, (void)offset; return -29; }
+    virtual std::int64_t lseek(std::int64_t offset, int whence) { (void)offset, (void)whence; return -29; }
+    virtual std::int64_t ioctl(std::uint32_t cmd, std::uint64_t arg) { (void)cmd, (void)arg; return -25; }
+    /// Bits that are ready now; `wq` (may stay null: always ready) is where their change is announced.
+    virtual ke::PollMask poll(WaitQueueHead*& wq) { wq = nullptr; return 0x145; }
+    virtual std::int64_t fsync() { return -22; }
+    virtual std::int64_t truncate(std::uint64_t size) { (void)size; return -22; }
+    virtual std::int64_t getdents64(std::span<std::uint8_t> to) { (void)to; return -20; }
+    virtual int stat(FileStat& st) = 0;
+    virtual Inode* inode() { return nullptr; }
+    /// Name for /proc/PID/fd and maps.
+    virtual std::string path() const { return {}; }
+    /// Set for perf files: system calls read, ioctl, mmap go there with user addresses.
+    virtual ke::FileOperations* perf_ops() { return nullptr; }
+
+    Kernel& os;
+    std::uint32_t flags{};     ///< O_*; access mode and status flags
+    std::uint64_t pos{};
+    // F_SETOWN and friends
+    int owner_pid{}, owner_type{}, owner_sig{};
+    int async_fd{-1};          ///< descriptor given as si_fd
+    bool nonblock() const { return flags & 04000; }
+    bool readable() const { return (flags & 3) != 1; }
+    bool writable() const { return (flags & 3) != 0; }
+};
+using FileHandle = std::shared_ptr<File>;
+
+/// The page cache's view of a regular file: what file mappings need. Implemented by file systems with mappable files.
+class Inode : public std::enable_shared_from_this<Inode> {
+  public:
+    virtual ~Inode() = default;
+    virtual FileStat stat() = 0;
+    virtual std::uint64_t size() = 0;
+    /// Page `index` of the file in the page cache, read in if need be (`major` set then); 0: beyond the end or error.
+    /// The inode keeps a reference; the caller takes its own.
+    virtual PhysAddr page(std::uint64_t index, bool& major) = 0;
+    /// A shared mapping or write changed the page.
+    virtual void mark_dirty(std::uint64_t index) = 0;
+    virtual std::vector<std::uint8_t> build_id() { return {}; }
+    std::uint32_t dev_major{}, dev_minor{};
+    std::uint64_t ino{}, generation{};
+};
+
+/// Descriptors of a process.
+class FdTable {
+  public:
+    struct Slot {
+        FileHandle file;
+        bool cloexec{};
+    };
+    /// Lowest free descriptor >= min below the limit; -EMFILE.
+    int alloc(FileHandle file, bool cloexec, std::uint64_t limit, int min = 0);
+    int set(int fd, FileHandle file, bool cloexec, std::uint64_t limit); ///< dup2; closes what was there
+    FileHandle get(int fd) const; ///< null: EBADF
+    int close(int fd);            ///< -EBADF
+    void close_on_exec();
+    void close_all();
+    bool cloexec(int fd) const;
+    void set_cloexec(int fd, bool on);
+    std::shared_ptr<FdTable> clone() const;
+    const std::map<int, Slot>& slots() const { return slots_; }
+    int users{1};
+
+  private:
+    std::map<int, Slot> slots_;
+};
+
+/// Current directory, root, umask of a process.
+struct FsContext {
+    std::string cwd{"/"}; ///< absolute, guest's name
+    std::uint32_t umask{022};
+};
+
+/// The mount table and path lookup. See vfs.cpp. Paths are guest paths; a guest never leaves what it was given.
+class Vfs {
+  public:
+    virtual ~Vfs() = default;
+    /// open(2) for current; dirfd as in openat.
+    virtual std::int64_t openat(int dirfd, std::string_view path, std::uint32_t flags, std::uint32_t mode, FileHandle& out) = 0;
+    virtual int statat(int dirfd, std::string_view path, int flags, FileStat& st) = 0;
+    virtual std::int64_t readlinkat(int dirfd, std::string_view path, std::string& out) = 0;
+    /// Absolute normalised guest path for display, or negative errno.
+    virtual int resolve(int dirfd, std::string_view path, bool follow, std::string& out) = 0;
+    virtual int faccessat(int dirfd, std::string_view path, int mode, int flags) = 0;
+    virtual int mkdirat(int dirfd, std::string_view path, std::uint32_t mode) = 0;
+    virtual int unlinkat(int dirfd, std::string_view path, int flags) = 0;
+    virtual int renameat2(int odir, std::string_view from, int ndir, std::string_view to, unsigned flags) = 0;
+    virtual int linkat(int odir, std::string_view from, int ndir, std::string_view to, int flags) = 0;
+    virtual int symlinkat(std::string_view target, int dirfd, std::string_view path) = 0;
+    virtual int fchmodat(int dirfd, std::string_view path, std::uint32_t mode) = 0;
+    virtual int fchownat(int dirfd, std::string_view path, std::uint32_t uid, std::uint32_t gid, int flags) = 0;
+    virtual int utimensat(int dirfd, std::string_view path, const std::int64_t times[4], int flags) = 0;
+    virtual int truncate(std::string_view path, std::uint64_t size) = 0;
+    virtual int chdir(std::string_view path) = 0;
+    virtual int mknodat(int dirfd, std::string_view path, std::uint32_t mode, std::uint64_t dev) = 0;
+    virtual int statfs(std::string_view path, std::array<std::uint64_t, 15>& out) = 0;
+    /// Files below /sys, /proc/sys, tracefs that other parts of the kernel own.
+    virtual void add_attribute(ke::Attribute attribute) = 0;
+    virtual void remove_attribute(std::string_view path) = 0;
+    /// pipe2, eventfd2, ... create anonymous files.
+    virtual int pipe(FileHandle& read_end, FileHandle& write_end, std::uint32_t flags) = 0;
+    virtual FileHandle eventfd(std::uint64_t init, std::uint32_t flags) = 0;
+    virtual FileHandle perf_file(std::string_view name, ke::FileOperations* ops, std::uint32_t flags) = 0;
+    virtual FileHandle stdio(int host_fd) = 0; ///< standard stream of the host's command
+    /// Writes everything back to the host that the guest has written (end of run, Ctrl-C).
+    virtual void sync_all() = 0;
+};
+
+/// What the guest is given.
+struct MountConfig {
+    std::string root;                                     ///< host folder shown as /, empty: an empty root
+    struct Bind { std::string host, guest; bool writable{true}; };
+    std::vector<Bind> binds;
+    std::string cwd;                                      ///< guest's name of the starting folder
+};
+std::unique_ptr<Vfs> make_vfs(Kernel& kernel, const MountConfig& config);
+
+} // namespace rkperf::os

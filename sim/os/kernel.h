@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulated kernel: what runs on the cores at EL1. Native C++ on the current task's fibre; time passes where it is
+// charged (see kernel_events/kernel.h, execution model).
+#pragma once
+
+#include "kernel_events/kernel.h"
+#include "kernel_events/perf_event.h"
+#include "models/cpu/core.h"
+#include "models/memory/physical_memory.h"
+#include "sim/os/fs/file.h"
+#include "sim/os/mm/address_space.h"
+#include "sim/os/mm/page_allocator.h"
+#include "sim/os/task.h"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rkperf::os {
+
+class Scheduler;
+class GicDriver;
+class TimeKeeper;
+class Signals;
+
+/// Told about what happens in the kernel (trace, ground truth). All calls come with the acting CPU's local time.
+class KernelObserver {
+  public:
+    virtual ~KernelObserver() = default;
+    virtual void task_switch(int cpu, const Task& prev, const Task& next) { (void)cpu, (void)prev, (void)next; }
+    virtual void kernel_enter(int cpu, KernelSymbol s) { (void)cpu, (void)s; }
+    virtual void kernel_leave(int cpu, KernelSymbol s) { (void)cpu, (void)s; }
+    virtual void exception(int cpu, std::string_view kind, bool enter) { (void)cpu, (void)kind, (void)enter; }
+    virtual void irq(int cpu, unsigned intid, bool enter) { (void)cpu, (void)intid, (void)enter; }
+    virtual void perf_notice(int cpu, const ke::EventNotice& n) { (void)cpu, (void)n; }
+    virtual void task_created(const Task& t) { (void)t; }
+    virtual void task_exited(const Task& t) { (void)t; }
+    virtual void syscall(int cpu, const Task& t, int nr, bool enter) { (void)cpu, (void)t, (void)nr, (void)enter; }
+    virtual void user_copy(int cpu, const Task& t, PhysAddr pa, std::uint64_t bytes, bool write) { (void)cpu, (void)t, (void)pa, (void)bytes, (void)write; }
+};
+
+struct KernelConfig {
+    unsigned hz{300};                     ///< CONFIG_HZ: 300 in the RK3588 BSP, 250 in Debian
+    std::vector<unsigned> cpu_capacity;   ///< per CPU, 1024 = fastest
+    std::uint64_t dram_bytes{};
+    PhysAddr dram_first{};                ///< first physical address the kernel gives out
+    ke::PerfConfig perf;
+    MountConfig mounts;
+    std::uint64_t seed{1};
+    std::string hostname{"rk3588"};
+    std::uint64_t epoch_s{1700000000};    ///< CLOCK_REALTIME at boot
+    Picoseconds timeout{kNever};          ///< --timeout-sim
+    std::uint64_t gicd_base{0xFE600000}, gicr_base{0xFE680000}, gicr_stride{0x20000};
+};
+
+/// The program to start.
+struct InitProgram {
+    std::string path;                  ///< guest path, or looked up in PATH by the caller
+    std::vector<std::string> argv, envp;
+    ke::CpuMask affinity{0xff};
+};
+
+using SyscallArgs = std::array<std::uint64_t, 6>;
+struct SyscallRow {
+    int nr;
+    const char* name;   ///< as in the kernel's table: "openat"
+    std::int64_t (*call)(Kernel& k, Task& t, const SyscallArgs& a); ///< result or negative errno
+    int nargs;
+};
+
+/// Internal error codes of the kernel that never reach user space.
+inline constexpr std::int64_t kERESTARTSYS = -512, kERESTARTNOINTR = -513, kERESTARTNOHAND = -514, kERESTART_RESTARTBLOCK = -516;
+
+class Kernel final : public cpu::Software, public ke::Kernel {
+  public:
+    Kernel(std::span<cpu::Core* const> cores, mem::PhysicalMemory& memory, const KernelConfig& config);
+    ~Kernel() override;
+
+    /// Memory-mapped device registers (GIC) are reached through this, set before simulation: (core, address, write, value).
+    using MmioAccess = std::function<std::uint64_t(int cpu, std::uint64_t address, bool write, std::uint64_t value)>;
+    void set_mmio(MmioAccess access);
+    void set_init(InitProgram program);
+    void add_observer(KernelObserver& o);
+    /// Called once when the init program has ended, with its wait status, or when the run is stopped.
+    void set_on_exit(std::function<void(int status)> fn);
+    /// Asks for an orderly end (Ctrl-C): SIGINT to the init program's group first; a second call stops at once.
+    void interrupt();
+
+    // --- cpu::Software ---
+    void cpu_main(cpu::Core& core) override;
+    void irq_from_el1(cpu::Core& core) override;
+
+    // --- parts ---
+    struct PerCpu {
+        cpu::Core* core{};
+        Task* current{};
+        Task* idle{};
+        a64::CpuState user;          ///< registers of current while it is on this CPU
+        ke::PtRegs irq_regs;         ///< of the innermost interrupt
+        ke::PtRegs* irq_regs_ptr{};
+        int hardirq_depth{};
+        std::vector<Task::Frame>* frames{}; ///< kernel frames of the running context
+        std::uint64_t irqs{};
+        bool online{true};
+    };
+    PerCpu& pcpu(int cpu) { return percpu_[static_cast<unsigned>(cpu)]; }
+    int num_cpus() const { return static_cast<int>(percpu_.size()); }
+    int this_cpu() const { return this_cpu_(); }
+    PerCpu& here() { return pcpu(this_cpu()); }
+    cpu::Core& core() { return *here().core; }
+    Task& cur() { return *here().current; }
+
+    Scheduler& sched() { return *sched_; }
+    GicDriver& gic() { return *gic_; }
+    TimeKeeper& time() { return *time_; }
+    Signals& signals() { return *signals_; }
+    PageAllocator& pages() { return *pages_; }
+    ke::Perf& perf() { return *perf_; }
+    Vfs& vfs() { return *vfs_; }
+    const KernelConfig& config() const { return config_; }
+    mem::PhysicalMemory& memory() { return memory_; }
+
+    // --- tasks ---
+    Task* find_task(int tid);
+    const std::map<int, Task*>& tasks() const { return pids_; }
+    int alloc_pid();
+    /// Registers of a task, wherever they are now.
+    void read_user_context(const Task& t, UserContext& out);
+    void write_user_context(Task& t, const UserContext& in);
+    void drop_ref(Task& t);
+    void register_task(Task& t);
+    void unregister_task(Task& t);
+    /// The user registers of the current task on this CPU.
+    a64::CpuState& user() { return here().user; }
+    /// Ends current (one thread); never returns. `code`: wait status.
+    [[noreturn]] void do_exit(int code);
+    [[noreturn]] void do_group_exit(int code);
+    /// The fibre body of a user task: returns to EL0 and handles what comes back, for ever.
+    [[noreturn]] void user_loop();
+    /// Work before ERET: signals, reschedule, task work. Interrupts masked on return.
+    void exit_to_user_mode();
+
+    // --- sleeping ---
+    /// Sleeps until woken; returns after a switch back. Current's state must have been set to a sleeping one.
+    void schedule();
+    /// Sleeps on a queue until `cond`, interruptible: 0, or kERESTARTSYS if a signal came, or 0 with timed_out.
+    std::int64_t wait_event_interruptible(WaitQueueHead& wq, const std::function<bool()>& cond);
+    void wait_event(WaitQueueHead& wq, const std::function<bool()>& cond);
+    /// With an absolute CLOCK_MONOTONIC deadline (ns; ~0: none). -ETIME (-62) when it passed.
+    std::int64_t wait_event_interruptible_until(WaitQueueHead& wq, const std::function<bool()>& cond, std::uint64_t deadline_ns);
+    /// Sleeps interruptibly until a wake-up of the task or the deadline; the caller sets the state first. -ETIME or 0.
+    std::int64_t schedule_until(std::uint64_t deadline_ns);
+    void wake_up_process(Task& t);
+
+    // --- user memory of current; may fault and sleep; -EFAULT or 0 ---
+    int get_user(void* to, std::uint64_t from, std::size_t n);
+    int put_user(std::uint64_t to, const void* from, std::size_t n);
+    template <class T> int get(std::uint64_t from, T& v) { return get_user(&v, from, sizeof v); }
+    template <class T> int put(std::uint64_t to, const T& v) { return put_user(to, &v, sizeof v); }
+    /// NUL-terminated; -EFAULT, -ENAMETOOLONG beyond max.
+    int get_string(std::uint64_t from, std::string& out, std::size_t max = 4096);
+    /// Access to another task's memory (ptrace, /proc/PID/mem): bytes transferred.
+    std::size_t access_remote(AddressSpace& as, std::uint64_t addr, void* buffer, std::size_t n, bool write);
+
+    // --- ke::Kernel ---
+    int smp_processor_id() override { return this_cpu(); }
+    ke::TaskBase* current() override { return here().current; }
+    bool in_hardirq() override { return here().hardirq_depth > 0; }
+    bool in_softirq() override { return false; }
+    bool in_nmi() override { return false; }
+    ke::CpuMask cpu_possible_mask() override;
+    ke::CpuMask cpu_online_mask() override;
+    ke::PtRegs* task_pt_regs(ke::TaskBase* task) override;
+    ke::PtRegs* get_irq_regs() override { return here().irq_regs_ptr; }
+    void fetch_caller_regs(ke::PtRegs& regs) override;
+    std::size_t kernel_callchain(const ke::PtRegs& regs, std::span<std::uint64_t> out) override;
+    bool local_irq_save() override;
+    void local_irq_restore(bool was_masked) override;
+    void preempt_disable() override;
+    void preempt_enable() override;
+    void enter(KernelSymbol symbol) override;
+    void leave() override;
+    void charge(std::uint32_t instructions) override;
+    std::uint64_t local_clock() override;
+    std::uint64_t ktime_get_ns(int clockid) override;
+    std::uint64_t tick_nsec() override { return 1'000'000'000ull / config_.hz; }
+    unsigned hz() override { return config_.hz; }
+    std::uint64_t jiffies() override;
+    void hrtimer_start(ke::HrTimer& timer, std::uint64_t expires_ns, int cpu) override;
+    bool hrtimer_cancel(ke::HrTimer& timer) override;
+    void irq_work_queue(ke::IrqWork& work) override;
+    void irq_work_sync(ke::IrqWork& work) override;
+    int smp_call_function_single(int cpu, const std::function<void()>& fn) override;
+    std::uint64_t mrs(SysReg reg) override;
+    void msr(SysReg reg, std::uint64_t value) override;
+    void isb() override;
+    void request_percpu_irq(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler) override;
+    void enable_percpu_irq(unsigned intid) override;
+    void disable_percpu_irq(unsigned intid) override;
+    ke::TaskBase* find_task_by_vpid(std::int32_t pid) override;
+    void get_task(ke::TaskBase* task) override;
+    void put_task(ke::TaskBase* task) override;
+    void update_task_clock(ke::TaskBase* task) override;
+    bool capable(ke::Capability cap) override;
+    bool ptrace_may_access(ke::TaskBase* task) override;
+    std::uint64_t rlimit(int resource) override;
+    void send_sigtrap_perf(ke::TaskBase* task, std::uint64_t addr, std::uint32_t type, std::uint64_t sig_data) override;
+    bool signal_pending() override;
+    void cond_resched() override;
+    std::unique_ptr<ke::Mutex> make_mutex() override;
+    std::unique_ptr<ke::WaitQueue> make_waitqueue() override;
+    void synchronize_rcu() override;
+    bool copy_from_user(void* to, std::uint64_t from, std::size_t n) override { return get_user(to, from, n) == 0; }
+    bool copy_to_user(std::uint64_t to, const void* from, std::size_t n) override { return put_user(to, from, n) == 0; }
+    std::size_t copy_from_user_nofault(void* to, std::uint64_t from, std::size_t n) override;
+    bool access_ok(std::uint64_t addr, std::uint64_t n) override;
+    std::string strndup_user(std::uint64_t from, std::size_t max, int& error) override;
+    std::uint64_t virt_to_phys(std::uint64_t user_va) override;
+    std::uint64_t page_size_at(std::uint64_t va) override;
+    ke::Page alloc_page(int cpu) override;
+    void free_page(ke::Page page) override;
+    void page_write(const ke::Page& page, unsigned offset, const void* from, std::size_t n) override;
+    int anon_inode_getfd(std::string_view name, ke::FileOperations* ops, bool cloexec) override;
+    std::unique_ptr<ke::FileRef> fget(int fd) override;
+    ke::FileRef* file_of(ke::FileOperations* ops) override;
+    void add_attribute(ke::Attribute attribute) override;
+    void remove_attribute(std::string_view path) override;
+    void for_each_vma(ke::TaskBase* task, const std::function<void(const ke::VmaInfo&)>& fn) override;
+    void pr_info(std::string_view message) override;
+    void notice(const ke::EventNotice& notice) override;
+
+    // --- kernel text ---
+    /// Address of a function of the simulated kernel, and the symbol an address belongs to.
+    static std::uint64_t symbol_address(KernelSymbol s);
+    static std::optional<KernelSymbol> symbol_at(std::uint64_t address);
+
+    const std::vector<std::string>& log() const { return log_; }
+    std::span<KernelObserver* const> observers() const { return observers_; }
+    /// Called at the top of each exception from EL0 / after it.
+    std::uint64_t random(); ///< seeded (getrandom, stack and ASLR offsets)
+
+  private:
+    std::function<int()> this_cpu_;
+    friend class Scheduler;
+    friend class Signals;
+    mem::PhysicalMemory& memory_;
+    KernelConfig config_;
+    std::vector<PerCpu> percpu_;
+    std::unique_ptr<PageAllocator> pages_;
+    std::unique_ptr<Vfs> vfs_;
+    std::unique_ptr<ke::Perf> perf_;
+    std::unique_ptr<Scheduler> sched_;
+    std::unique_ptr<GicDriver> gic_;
+    std::unique_ptr<TimeKeeper> time_;
+    std::unique_ptr<Signals> signals_;
+    std::map<int, Task*> pids_;
+    int last_pid_{};
+    std::vector<KernelObserver*> observers_;
+    std::vector<std::string> log_;
+    std::function<void(int)> on_exit_;
+    std::optional<InitProgram> init_;
+    MmioAccess mmio_;
+    std::uint64_t random_state_{};
+    struct Private;
+    std::unique_ptr<Private> private_;
+};
+
+/// RAII kernel function frame (see ke::KernelFrame), usable with os::Kernel.
+using Frame = ke::KernelFrame;
+
+} // namespace rkperf::os

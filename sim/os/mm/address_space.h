@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// An address space: mappings (struct vm_area_struct), Armv8 page tables in simulated memory, page faults.
+#pragma once
+
+#include "kernel_events/kernel.h"
+#include "models/a64/state.h"
+#include "sim/base/types.h"
+#include "sim/os/fs/file.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rkperf::os {
+
+class Kernel;
+struct Task;
+
+/// Kinds of what is behind a mapping.
+enum class VmaKind : std::uint8_t { anonymous, file, device_ops, special };
+
+struct Vma {
+    std::uint64_t start{}, end{};
+    std::uint32_t prot{};       ///< PROT_*
+    std::uint32_t map_flags{};  ///< MAP_SHARED or MAP_PRIVATE, MAP_GROWSDOWN, MAP_LOCKED ...
+    std::uint64_t pgoff{};      ///< in pages
+    VmaKind kind{VmaKind::anonymous};
+    FileHandle file;            ///< file mappings and perf files
+    std::string name;           ///< "[heap]", "[stack]", "[vdso]" for special and well-known ones
+    ke::FileOperations* ops{};  ///< perf files
+    std::shared_ptr<ke::MmapRequest> request; ///< what ops saw
+    std::uint32_t max_prot{7};  ///< mprotect may not exceed it
+    bool dont_copy{}, dont_expand{}, dont_dump{}, wipe_on_fork{};
+};
+
+/// Why a fault could not be resolved.
+struct FaultResult {
+    int signal{};   ///< 0: resolved; SIGSEGV or SIGBUS
+    int code{};     ///< SEGV_MAPERR, SEGV_ACCERR, BUS_ADRERR ...
+    bool major{};
+};
+
+class AddressSpace : public ke::MmInfo, public std::enable_shared_from_this<AddressSpace> {
+  public:
+    explicit AddressSpace(Kernel& k);
+    ~AddressSpace() override;
+
+    PhysAddr pgd() const { return pgd_; }
+    std::uint16_t asid() const { return asid_; }
+
+    // --- system calls; addresses and lengths in bytes; negative errno or result ---
+    std::int64_t mmap(std::uint64_t addr, std::uint64_t length, int prot, int flags, FileHandle file, std::uint64_t offset);
+    std::int64_t munmap(std::uint64_t addr, std::uint64_t length);
+    std::int64_t mprotect(std::uint64_t addr, std::uint64_t length, int prot);
+    std::int64_t mremap(std::uint64_t old_addr, std::uint64_t old_len, std::uint64_t new_len, int flags, std::uint64_t new_addr);
+    std::int64_t madvise(std::uint64_t addr, std::uint64_t length, int advice);
+    std::int64_t brk(std::uint64_t addr);
+    std::int64_t msync(std::uint64_t addr, std::uint64_t length, int flags);
+    std::int64_t mincore(std::uint64_t addr, std::uint64_t length, std::uint64_t vec);
+    std::int64_t mlock(std::uint64_t addr, std::uint64_t length, bool lock);
+
+    /// Handles a fault at EL0 or of a user access by the kernel. exec: instruction fetch. Charges time.
+    FaultResult handle_fault(std::uint64_t addr, bool write, bool exec, bool user);
+
+    /// A copy for fork: private pages become copy-on-write in both.
+    std::shared_ptr<AddressSpace> fork(Task& child);
+    /// Drops all mappings (exec, exit). Calls perf's mmap_close.
+    void unmap_all();
+
+    const Vma* find(std::uint64_t addr) const; ///< the mapping that contains addr, or null
+    const std::map<std::uint64_t, Vma>& vmas() const { return vmas_; } ///< by start
+    ke::VmaInfo info(const Vma& v) const;
+
+    /// Physical address behind a user address if a page is present with the wanted right; no fault is taken.
+    std::optional<PhysAddr> lookup(std::uint64_t addr, bool write) const;
+
+    /// For the loader: maps without asking for a file handle's permission, names the mapping.
+    std::int64_t map_special(std::uint64_t addr, std::uint64_t length, int prot, std::string name, VmaKind kind = VmaKind::anonymous);
+
+    std::uint64_t start_brk{}, cur_brk{}, start_stack{}, mmap_base{};
+    std::uint64_t start_code{}, end_code{}, start_data{}, end_data{}, arg_start{}, arg_end{}, env_start{}, env_end{};
+    std::uint64_t total_vm() const; ///< pages
+    std::uint64_t rss() const { return rss_; }
+    std::uint64_t locked_vm{};
+    int users{1};
+
+  private:
+    friend class MmOps;
+    Kernel& os_;
+    PhysAddr pgd_{};
+    std::uint16_t asid_{};
+    std::map<std::uint64_t, Vma> vmas_;
+    std::uint64_t rss_{};
+};
+
+} // namespace rkperf::os

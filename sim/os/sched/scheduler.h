@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Per-CPU run queues: FIFO/RR, then a CFS-like fair class with CPU capacities; wake-up placement, balancing, affinity.
+#pragma once
+
+#include "sim/os/task.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace rkperf::os {
+
+class Kernel;
+
+class Scheduler {
+  public:
+    explicit Scheduler(Kernel& k);
+    ~Scheduler();
+
+    /// The one place where a CPU changes its task. Current keeps running if it is the best choice.
+    void schedule(bool preempt);
+    bool try_to_wake_up(Task& t);
+    /// First wake-up of a forked task.
+    void wake_up_new_task(Task& t);
+    void yield();
+    void tick();                            ///< of this CPU, interrupts masked
+    int set_affinity(Task& t, ke::CpuMask mask);
+    int set_policy(Task& t, int policy, int rt_priority, int nice);
+    void update_curr(int cpu);
+    /// A CPU has nothing to do: tries to pull a task; true if it got one.
+    bool newidle_balance(int cpu);
+    unsigned nr_running(int cpu) const;
+    std::uint64_t nr_switches() const { return switches_; }
+    /// Earliest runnable_at among queued tasks that are not yet to be picked, or kNever.
+    Picoseconds next_runnable(int cpu) const;
+    bool has_runnable(int cpu) const;
+    /// The idle loop of a CPU asks after each wake-up.
+    void fork(Task& child, const Task& parent);
+
+  private:
+    struct RunQueue;
+    RunQueue& rq(int cpu) const { return *rqs_[static_cast<unsigned>(cpu)]; }
+    Task* pick_next(int cpu);
+    void enqueue(int cpu, Task& t, bool wakeup);
+    void dequeue(int cpu, Task& t);
+    int select_cpu(Task& t, bool fork) const;
+    void check_preempt(int cpu, Task& t);
+    void resched(int cpu);
+    void context_switch(int cpu, Task& prev, Task& next);
+    void finish_switch();
+    void move(Task& t, int from, int to);
+
+    Kernel& os_;
+    std::vector<std::unique_ptr<RunQueue>> rqs_;
+    std::uint64_t switches_{}, order_{};
+    Task* dying_[ke::kMaxCpus]{};
+};
+
+} // namespace rkperf::os

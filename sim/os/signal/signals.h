@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals: sending, dequeuing, delivering through a frame on the user stack, rt_sigreturn.
+#pragma once
+
+#include "sim/os/task.h"
+
+#include <cstdint>
+
+namespace rkperf::os {
+
+/// Builders of siginfo_t (asm-generic layout, 128 bytes).
+SigInfo siginfo_user(int signo, int code, int pid, std::uint32_t uid, std::uint64_t value = 0);
+SigInfo siginfo_fault(int signo, int code, std::uint64_t addr);
+SigInfo siginfo_child(int code, int pid, std::uint32_t uid, int status, std::uint64_t utime_ticks, std::uint64_t stime_ticks);
+SigInfo siginfo_poll(int signo, int code, std::int64_t band, int fd);
+SigInfo siginfo_perf(std::uint64_t addr, std::uint32_t type, std::uint64_t data); ///< SIGTRAP TRAP_PERF
+SigInfo siginfo_timer(int signo, int timerid, int overrun, std::uint64_t value);
+SigInfo siginfo_kernel(int signo);
+
+class Signals {
+  public:
+    explicit Signals(Kernel& k) : os_(k) {}
+
+    /// To one thread, or to the process (any thread that does not block it). 0 or -EAGAIN.
+    int send_thread(Task& t, const SigInfo& info);
+    int send_process(Task& any_thread, const SigInfo& info);
+    /// A synchronous fault: unblocks and resets to default if it is blocked or ignored.
+    void force(Task& t, const SigInfo& info);
+    /// kill(2) semantics incl. groups and permissions; negative errno.
+    std::int64_t kill(int pid, int signo);
+    std::int64_t tgkill(int tgid, int tid, int signo);
+
+    static bool pending(const Task& t); ///< an unblocked one, or an exit or stop to do
+    /// Takes the next signal that the mask lets through (lowest number first, synchronous ones before).
+    bool dequeue(Task& t, SigSet mask, SigInfo& info);
+    /// Before the return to EL0: delivers what is pending, restarts or ends the interrupted system call.
+    void do_notify_resume();
+    std::int64_t sigreturn(); ///< rt_sigreturn; returns x0 of the restored frame
+    void set_blocked(Task& t, SigSet set);
+    void flush_ignored(Process& p, int signo);
+    /// exec: handlers back to default.
+    void flush_handlers(Task& t);
+    void notify_parent(Task& leader, int code, int status);
+    int setup_frame(Task& t, const SigInfo& info, const SigAction& action, SigSet old_mask);
+    int do_sigaction(Task& t, int signo, const SigAction* act, SigAction* old);
+
+  private:
+    Kernel& os_;
+};
+
+} // namespace rkperf::os

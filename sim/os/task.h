@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// A task (thread) of the simulated kernel and what threads of a process share.
+#pragma once
+
+#include "kernel_events/kernel.h"
+#include "models/a64/state.h"
+#include "sim/os/fibre.h"
+#include "sim/os/wait_queue.h"
+
+#include <array>
+#include <csignal>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rkperf::os {
+
+class Kernel;
+class FdTable;
+struct FsContext;
+class AddressSpace;
+
+/// User registers of a task that is not on a CPU.
+struct UserContext {
+    std::uint64_t x[31]{};
+    std::uint64_t sp{}, pc{};
+    std::uint32_t nzcv{}, fpcr{}, fpsr{};
+    a64::Vec v[32]{};
+    std::uint64_t tpidr_el0{}, tpidrro_el0{};
+    void save(const a64::CpuState& s);
+    void load(a64::CpuState& s) const;
+};
+
+enum class TaskState : std::uint8_t { running, interruptible, uninterruptible, stopped, traced, zombie, dead };
+
+inline constexpr int kNumSignals = 64;
+using SigSet = std::uint64_t; ///< bit n-1: signal n
+
+/// siginfo_t as the guest sees it: 128 bytes, built by signal/siginfo.h.
+struct SigInfo {
+    std::array<std::uint8_t, 128> raw{};
+    int signo() const;
+};
+
+/// struct sigaction of arm64.
+struct SigAction {
+    std::uint64_t handler{}; ///< SIG_DFL 0, SIG_IGN 1
+    std::uint64_t flags{};
+    std::uint64_t restorer{};
+    SigSet mask{};
+};
+
+struct SigHand {
+    std::array<SigAction, kNumSignals + 1> action{};
+};
+
+struct PendingSignals {
+    SigSet set{};
+    std::deque<SigInfo> queue;
+};
+
+struct Credentials {
+    std::uint32_t uid{}, euid{}, suid{}, fsuid{}, gid{}, egid{}, sgid{}, fsgid{};
+    std::vector<std::uint32_t> groups;
+    std::uint64_t cap_effective{}, cap_permitted{}, cap_inheritable{}, cap_bounding{~0ull >> 23}, cap_ambient{};
+    bool keep_caps{}, no_new_privs{};
+};
+
+struct Rlimit {
+    std::uint64_t cur{}, max{};
+};
+
+/// What the threads of one process share (struct signal_struct).
+struct Process {
+    int tgid{}, pgid{}, sid{};
+    std::vector<struct Task*> threads;
+    struct Task* leader{};
+    PendingSignals shared_pending;
+    std::shared_ptr<SigHand> sighand;
+    std::array<Rlimit, 16> rlimits{};
+    std::unique_ptr<WaitQueueHead> wait_chldexit;
+    std::vector<struct Task*> children; ///< leaders of child processes
+    bool group_exit{};
+    int group_exit_code{};
+    int group_stop_signal{};            ///< not 0: stopped
+    int live{};                         ///< threads that have not exited
+    // accounting of threads that have exited and of reaped children, in ns
+    std::uint64_t utime{}, stime{}, cutime{}, cstime{};
+    std::uint64_t min_flt{}, maj_flt{}, nvcsw{}, nivcsw{}, cmin_flt{}, cmaj_flt{};
+    bool dumpable{true};
+    bool child_subreaper{};
+    std::string exe_path;               ///< as the guest sees it
+    std::vector<std::uint8_t> auxv;
+    std::uint64_t start_time_ns{};
+};
+
+/// Scheduling entity.
+struct SchedEntity {
+    int policy{};             ///< SCHED_OTHER 0, FIFO 1, RR 2, BATCH 3, IDLE 5
+    int nice{};
+    int rt_priority{};
+    bool reset_on_fork{};
+    std::uint64_t vruntime{};
+    std::uint64_t exec_start{};       ///< ns
+    std::uint64_t slice_start_runtime{}; ///< sum_exec_runtime when it was picked
+    std::uint64_t order{};            ///< position among equals
+    bool on_rq{};
+    Picoseconds runnable_at{};        ///< local time of the waker; not picked earlier
+    std::uint64_t last_ran_ns{};
+    std::uint64_t migrations{};
+    std::uint64_t wake_seq{};
+};
+
+struct Task : ke::TaskBase {
+    Task(Kernel& k) : os(k) {}
+    ~Task() override;
+
+    Kernel& os;
+    std::unique_ptr<Fibre> fibre;
+    TaskState state{TaskState::running};
+    std::shared_ptr<Process> process;
+    std::shared_ptr<AddressSpace> as;   ///< null: kernel thread
+    std::shared_ptr<FdTable> files;
+    std::shared_ptr<FsContext> fs;
+    Credentials cred;
+    UserContext ctx;                    ///< valid while not on a CPU
+    ke::PtRegs pt_regs;                 ///< filled at each entry from EL0
+    SchedEntity se;
+    ke::CpuMask cpus_allowed{0xff};
+    bool need_resched{};
+    int preempt_count{};
+
+    // relations; parents own nothing
+    Task* parent{};                     ///< leader of the parent process (ptrace parent is a later matter)
+    std::uint64_t clear_child_tid{}, set_child_tid{};
+    std::uint64_t robust_list{}, robust_list_len{};
+    int exit_signal{};
+    int exit_code{};                    ///< wait status
+    WaitQueueHead* vfork_done{};
+    bool vfork_released{};
+
+    // signals
+    SigSet blocked{}, saved_sigmask{};
+    bool restore_sigmask{};
+    PendingSignals pending;
+    std::uint64_t altstack_sp{}, altstack_size{};
+    int altstack_flags{2}; ///< SS_DISABLE
+    int syscall_nr{-1};    ///< of the system call being executed, for restart
+    std::uint64_t orig_x0{};
+    std::function<std::int64_t()> restart_block;
+    int pdeath_signal{};
+    int seccomp_mode{};
+    int timer_slack_ns{50000};
+
+    // accounting
+    std::uint64_t utime{}, stime{};
+    std::uint64_t min_flt{}, maj_flt{}, nvcsw{}, nivcsw{};
+    std::uint64_t start_time_ns{};
+
+    // kernel call frames: what KernelFrame has entered (innermost last), for kernel call chains
+    struct Frame {
+        KernelSymbol symbol{};
+        std::uint32_t offset{}; ///< bytes into the function, advances with each charge
+    };
+    std::vector<Frame> kstack;
+
+    std::deque<std::function<void()>> task_work; ///< run before the return to EL0
+    std::uint64_t wake_cpu_hint{};
+    int refs{1};
+    std::string name() const { return comm; }
+};
+
+} // namespace rkperf::os

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sleeping and waking inside the simulated kernel.
+#pragma once
+
+#include "kernel_events/kernel.h"
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+
+namespace rkperf::os {
+
+class Kernel;
+struct Task;
+
+/// struct wait_queue_head. Entries are woken in the order they came.
+class WaitQueueHead : public ke::WaitQueue {
+  public:
+    explicit WaitQueueHead(Kernel& k) : kernel_(k) {}
+
+    struct Entry {
+        Task* task{};
+        bool exclusive{};
+        std::function<void(Entry&)> func; ///< instead of waking the task (epoll)
+        WaitQueueHead* head{};
+        std::list<Entry*>::iterator pos{};
+    };
+    void add(Entry& e);
+    void remove(Entry& e); ///< no effect if not queued
+    void wake_up(int exclusive_count = 1);
+    void wake_up_all() override { wake_up(0); }
+    bool empty() const { return entries_.empty(); }
+
+  private:
+    Kernel& kernel_;
+    std::list<Entry*> entries_;
+};
+
+class KernelMutex : public ke::Mutex {
+  public:
+    explicit KernelMutex(Kernel& k) : kernel_(k), waiters_(k) {}
+    void lock() override;
+    void unlock() override;
+    bool try_lock() override;
+    bool is_locked() const override { return owner_ != nullptr; }
+
+  private:
+    Kernel& kernel_;
+    WaitQueueHead waiters_;
+    Task* owner_{};
+};
+
+} // namespace rkperf::os
