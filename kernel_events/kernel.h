@@ -168,6 +168,8 @@ class FileOperations {
     virtual void mmap_close(MmapRequest& vma) = 0;
     /// Page `pgoff` of the mapping for a fault; an empty page gives SIGBUS. `write` is the kind of access.
     virtual Page fault(MmapRequest& vma, std::uint64_t pgoff, bool write) = 0;
+    /// O_ASYNC of the open file was switched on or off (fcntl F_SETFL, ioctl FIOASYNC).
+    virtual void fasync(bool on) = 0;
     virtual void release() = 0; ///< last reference to the open file is gone; the object may delete itself
 };
 

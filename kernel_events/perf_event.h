@@ -56,7 +56,10 @@ struct PerfEvent {
     PerfEvent* group_leader{};
     std::vector<PerfEvent*> sibling_list; ///< of a leader, in order of joining
     int nr_siblings{};
-    bool group_caps_software{};           ///< PERF_EV_CAP_SOFTWARE held by the whole group
+    int group_caps{};                     ///< PERF_EV_CAP_* held by the whole group (of a leader)
+    unsigned group_generation{};
+    bool kernel_counter{};                ///< made by perf_event_create_kernel_counter: no owner
+    bool fasync{};                        ///< O_ASYNC is set on its file
     int event_caps{};                     ///< PERF_EV_CAP_*
     int attach_state{};                   ///< PERF_ATTACH_*
     std::uint64_t group_index{};
