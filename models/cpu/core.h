@@ -19,6 +19,26 @@
 namespace rkperf::cpu {
 
 class Core;
+class InnerShareable; // inner_shareable.h
+
+/// What the core asks of its debug registers about EL0 code (Arm ARM D2; the adapter to models/debug_regs is the
+/// soc's). The kernel's native code has no instructions to match.
+class DebugMonitor {
+  public:
+    virtual ~DebugMonitor() = default;
+    /// True if an enabled breakpoint may match in [va, va + bytes), or software step is active.
+    virtual bool may_stop(std::uint64_t va, std::uint64_t bytes) = 0;
+    /// Software step is active and pending: the step exception comes instead of the next instruction.
+    virtual bool step_pending() = 0;
+    /// An enabled breakpoint matches the instruction about to execute at `pc`.
+    virtual bool breakpoint_matches(std::uint64_t pc) = 0;
+    /// One instruction was executed (active-not-pending becomes active-pending).
+    virtual void stepped(bool load_exclusive) = 0;
+    /// True if an enabled watchpoint may match in [va, va + bytes).
+    virtual bool may_watch(std::uint64_t va, std::uint64_t bytes) = 0;
+    /// An enabled watchpoint matches the access; `far` receives the address to report (DBG-038).
+    virtual bool watchpoint_matches(std::uint64_t va, unsigned bytes, bool write, std::uint64_t& far) = 0;
+};
 
 /// What runs on the cores: the kernel. Each core's SystemC thread calls cpu_main once and is lost in it.
 class Software {
@@ -34,6 +54,8 @@ class Software {
 enum class UserExit : std::uint8_t {
     irq,    ///< at an instruction boundary; pc = next instruction
     sync,   ///< state.stop says which synchronous exception (svc, data_abort, ...)
+    breakpoint, ///< hardware breakpoint on the instruction at pc, which was not executed
+    step,       ///< software step; pc = next instruction
 };
 
 /// EL1 code executed natively is charged in these units.
@@ -62,6 +84,9 @@ class Core : public sc_core::sc_module, public EventTotalsView, public LevelSink
     virtual void set_software(Software& software) = 0;
     virtual void set_overflow_monitor(OverflowMonitor& pmu) = 0;
     virtual void add_deadline_source(DeadlineSource& source) = 0;
+    virtual void set_debug_monitor(DebugMonitor& debug) = 0;
+    /// Breakpoints, watchpoints or stepping were changed: the core asks its DebugMonitor anew.
+    virtual void debug_changed() = 0;
     /// LevelSink::set_level is the IRQ input from this core's redistributor.
 
     /// --- time ---
@@ -85,7 +110,9 @@ class Core : public sc_core::sc_module, public EventTotalsView, public LevelSink
     /// Charges kernel work: advances time and totals at EL1; counters wrap at the exact instruction within it, and an
     /// unmasked interrupt nests there (Software::irq_from_el1). May yield to SystemC if interrupts are unmasked.
     virtual void charge(const KernelWork& work) = 0;
-    /// A data access by kernel code to a physical address (copy_to_user, ring buffer writes, page zeroing): caches and events.
+    /// A data access by kernel code to a physical address (copy_to_user, ring buffer writes, page zeroing): one lookup per
+    /// line, with its events (L1D_*, L2D_*, ..., one MEM_ACCESS a line) and the cycles beyond a hit. The instructions are
+    /// the caller's, in KernelWork. A write drops the decoded code of its pages.
     virtual void kernel_access(PhysAddr pa, std::uint64_t bytes, bool write) = 0;
     /// TLM transactions on the system-register bus at EL1. An access that the bus refuses is a bug of ours: reported, fatal.
     virtual std::uint64_t mrs(SysReg reg) = 0;
@@ -119,6 +146,7 @@ struct CoreConfig {
     Picoseconds quantum{};
     std::uint64_t seed{};
     bool simple{};   ///< one instruction per cycle, no misses: comparable with an emulator that counts instructions
+    InnerShareable* domain{}; ///< joins the cores that see each other's IC IVAU; null: the core is alone
 };
 
 } // namespace rkperf::cpu
