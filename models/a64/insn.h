@@ -13,8 +13,9 @@ namespace rkperf::a64 {
 
 struct Insn;
 /// One instruction's body. Precondition: state.pc is the instruction's address, state.stop is none, branch_taken is
-/// false. A body that writes pc sets branch_taken; all others leave pc alone (the core adds 4) unless they stop. On a
-/// fault nothing architectural has changed but stop and fault.
+/// false. A branch that is taken writes pc and sets branch_taken; all others leave pc alone (the core adds 4) unless they
+/// stop: a body that stops has brought pc to where Stop says it is, without branch_taken. On a fault nothing
+/// architectural has changed but stop and fault.
 using Exec = void (*)(CpuState&, const Insn&);
 
 /// Resource classes: what a pipeline model needs to know of an instruction. Each core maps a class to latency, pipes
@@ -50,14 +51,17 @@ inline constexpr std::uint8_t count = 72;
 
 struct OpRow;
 
+/// Insn::row of an encoding that no row allocates.
+inline constexpr std::uint16_t kNoRow = 0xffff;
+
 struct Insn {
     Exec fn{};
     std::uint8_t rd{}, rn{}, rm{}, ra{}; ///< slots of CpuState::x, or V register numbers (ra also: second data register of a pair)
     std::uint8_t a{}, b{}, c{}, d{};     ///< small operands; each row's body says what they mean (shift kind and amount, condition, lane, element size)
     std::int64_t imm{};                  ///< immediate, byte offset, or mask
     std::uint32_t raw{};                 ///< the encoding
-    std::uint16_t row{};                 ///< index into op_table()
-    TimingClass timing{};
+    std::uint16_t row{kNoRow};           ///< index into op_table()
+    TimingClass timing{};                ///< for alu_shift: a = shift (0 LSL, 1 LSR, 2 ASR, 3 ROR), b = amount, c = 1 if logical
     InsnKind kind{};
     std::uint8_t src[4]{reg::none, reg::none, reg::none, reg::none}; ///< registers read (reg::*); src[3] is the accumulator or store data if any
     std::uint8_t dst[3]{reg::none, reg::none, reg::none};            ///< registers written; dst[0] the main result, dst[2] base write-back
@@ -81,10 +85,12 @@ std::span<const OpRow> op_table();
 /// Decodes one instruction. An undefined encoding gives an Insn whose body stops with Stop::undefined.
 Insn decode(std::uint32_t raw);
 
-/// True if the instruction ends a basic block (branch, SVC, ISB, anything that may change the flow or the code).
+/// True if the instruction ends a basic block: branches, exceptions, ISB, hints the core wants to see, and accesses to
+/// system registers that go through CoreHooks.
 bool ends_block(const Insn& insn);
 
-/// Capstone's text, or ".inst 0x%08x" with the row's name where Capstone does not know the instruction.
+/// Capstone's text, or ".inst 0x%08x // ROW" with the row's name where Capstone does not know the instruction, or
+/// ".inst 0x%08x // undefined" where we do not.
 std::string disassemble(std::uint32_t raw, std::uint64_t pc);
 
 } // namespace rkperf::a64

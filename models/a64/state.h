@@ -32,6 +32,10 @@ namespace nzcv {
 inline constexpr std::uint32_t N = 1u << 31, Z = 1u << 30, C = 1u << 29, V = 1u << 28;
 }
 
+/// Bits of FPCR and FPSR that hold a value on Armv8.2 without trapped floating-point exceptions; the others read as 0.
+inline constexpr std::uint32_t kFpcrMask = 0x07c80000; ///< AHP, DN, FZ, RMode, FZ16
+inline constexpr std::uint32_t kFpsrMask = 0xf800009f; ///< N, Z, C, V (AArch32), QC, IDC, IXC, UFC, OFC, DZC, IOC
+
 /// Why execution must leave the straight line after an instruction.
 enum class Stop : std::uint8_t {
     none = 0,
@@ -45,7 +49,7 @@ enum class Stop : std::uint8_t {
     pc_alignment,///< pc not a multiple of 4
     sp_alignment,///< SP not 16-byte aligned on a use that checks it
     illegal,     ///< illegal execution state
-    wait,        ///< WFI/WFE/YIELD-like hint that the core model wants to see; pc = next
+    wait,        ///< hint that the core model wants to see; stop_info = its number (1 YIELD, 2 WFE, 3 WFI, 4 SEV, 5 SEVL); pc = next
     isb,         ///< context synchronisation: code caches must be looked up anew; pc = next
     watchpoint,  ///< debug model: access matched; fault.addr = address; pc = itself
 };
@@ -70,7 +74,8 @@ class CoreHooks {
     virtual ~CoreHooks() = default;
     /// Host address of guest bytes [va, va + size), which do not cross a 4 KiB page, for an access of kind `kind`; does
     /// translation, permission and watchpoint checks and all accounting (TLB, caches, MEM_ACCESS). Null after a fault:
-    /// state.stop and state.fault are set then. May fill a line of MemPort::lines.
+    /// state.stop and state.fault are set then. A prefetch never faults: null without a stop means it did nothing. May
+    /// fill a line of MemPort::lines.
     virtual std::uint8_t* access(std::uint64_t va, unsigned size, AccessKind kind) = 0;
     virtual SysRegOutcome read_sysreg(SysReg reg, std::uint64_t& value) = 0;
     virtual SysRegOutcome write_sysreg(SysReg reg, std::uint64_t value) = 0;
@@ -122,44 +127,54 @@ struct CpuState {
 
     /// Host pointer for an access, or null after a fault. The fast path is a hit in MemPort::lines.
     const std::uint8_t* read_ptr(std::uint64_t va, unsigned size) {
-        MemPort::Line& l = mem.lines[MemPort::slot(va)];
-        const std::uint64_t off = va & (kLineSize - 1);
-        mem.last_va = va;
-        if (__builtin_expect(l.rtag == va - off && off + size <= kLineSize, 1)) {
-            *l.tlb_stamp = *l.line_stamp = ++mem.clock;
-            ++mem.accesses;
-            return l.host + off;
-        }
-        return hooks->access(va, size, AccessKind::load);
+        const std::uint8_t* p = hit_read(va, size);
+        return __builtin_expect(p != nullptr, 1) ? p : hooks->access(va, size, AccessKind::load);
     }
     std::uint8_t* write_ptr(std::uint64_t va, unsigned size) {
-        MemPort::Line& l = mem.lines[MemPort::slot(va)];
-        const std::uint64_t off = va & (kLineSize - 1);
-        mem.last_va = va;
-        if (__builtin_expect(l.wtag == va - off && off + size <= kLineSize, 1)) {
-            *l.tlb_stamp = *l.line_stamp = ++mem.clock;
-            ++mem.accesses;
-            return l.host + off;
-        }
-        return hooks->access(va, size, AccessKind::store);
+        std::uint8_t* p = hit_write(va, size);
+        return __builtin_expect(p != nullptr, 1) ? p : hooks->access(va, size, AccessKind::store);
+    }
+    /// Host pointer for a read-modify-write of an aligned operand, or null after a fault.
+    std::uint8_t* atomic_ptr(std::uint64_t va, unsigned size) {
+        std::uint8_t* p = hit_write(va, size);
+        return __builtin_expect(p != nullptr, 1) ? p : hooks->access(va, size, AccessKind::atomic);
     }
     /// Loads and stores of `size` bytes that may cross a page. False after a fault; then nothing was read or written.
     bool load(std::uint64_t va, void* to, unsigned size) {
-        if (__builtin_expect((va & (kPageSize - 1)) + size > kPageSize, 0)) return load_across(va, to, size);
-        const std::uint8_t* p = read_ptr(va, size);
-        if (__builtin_expect(!p, 0)) return false;
+        const std::uint8_t* p = hit_read(va, size);
+        if (__builtin_expect(!p, 0)) return load_slow(va, to, size);
         std::memcpy(to, p, size);
         return true;
     }
     bool store(std::uint64_t va, const void* from, unsigned size) {
-        if (__builtin_expect((va & (kPageSize - 1)) + size > kPageSize, 0)) return store_across(va, from, size);
-        std::uint8_t* p = write_ptr(va, size);
-        if (__builtin_expect(!p, 0)) return false;
+        std::uint8_t* p = hit_write(va, size);
+        if (__builtin_expect(!p, 0)) return store_slow(va, from, size);
         std::memcpy(p, from, size);
         return true;
     }
-    bool load_across(std::uint64_t va, void* to, unsigned size);
-    bool store_across(std::uint64_t va, const void* from, unsigned size);
+    /// The same past the fast path, which has missed.
+    bool load_slow(std::uint64_t va, void* to, unsigned size);
+    bool store_slow(std::uint64_t va, const void* from, unsigned size);
+
+  private:
+    const std::uint8_t* hit_read(std::uint64_t va, unsigned size) {
+        MemPort::Line& l = mem.lines[MemPort::slot(va)];
+        const std::uint64_t off = va & (kLineSize - 1);
+        mem.last_va = va;
+        if (__builtin_expect(l.rtag != va - off || off + size > kLineSize, 0)) return nullptr;
+        *l.tlb_stamp = *l.line_stamp = ++mem.clock;
+        ++mem.accesses;
+        return l.host + off;
+    }
+    std::uint8_t* hit_write(std::uint64_t va, unsigned size) {
+        MemPort::Line& l = mem.lines[MemPort::slot(va)];
+        const std::uint64_t off = va & (kLineSize - 1);
+        mem.last_va = va;
+        if (__builtin_expect(l.wtag != va - off || off + size > kLineSize, 0)) return nullptr;
+        *l.tlb_stamp = *l.line_stamp = ++mem.clock;
+        ++mem.accesses;
+        return l.host + off;
+    }
 };
 
 } // namespace rkperf::a64
