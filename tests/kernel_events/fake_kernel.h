@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel for unit tests of kernel_events: CPUs, tasks, files, user memory, hrtimers and the PMU's registers, all driven
+// by hand. Code runs on the CPU chosen by on_cpu(); time moves only by advance(). Interrupts that arrive while they are
+// masked wait until they are unmasked.
+#pragma once
+
+#include "kernel_events/internal.h"
+#include "tests/kernel_events/fake_pmu.h"
+
+#include <time.h>
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <stdexcept>
+
+namespace rkperf::ke::test {
+
+struct FakeTask : TaskBase {
+    bool may_trace{true}; ///< answer of ptrace_may_access
+    PtRegs regs{};
+    int refs{1};
+};
+
+class FakeMutex final : public Mutex {
+  public:
+    void lock() override {
+        if (locked_) throw std::logic_error("FakeMutex: locked twice");
+        locked_ = true;
+    }
+    void unlock() override {
+        if (!locked_) throw std::logic_error("FakeMutex: not locked");
+        locked_ = false;
+    }
+    bool try_lock() override { return locked_ ? false : (locked_ = true); }
+    bool is_locked() const override { return locked_; }
+
+  private:
+    bool locked_{};
+};
+
+class FakeWaitQueue final : public WaitQueue {
+  public:
+    void wake_up_all() override { ++wakeups; }
+    unsigned wakeups{};
+};
+
+class FakeMmap : public MmapRequest {
+  public:
+    std::uint64_t start_{0x7000000000}, size_{}, pgoff_{};
+    bool shared_{true}, writable_{true};
+    MmInfo* mm_{};
+    std::uint64_t start() const override { return start_; }
+    std::uint64_t size() const override { return size_; }
+    std::uint64_t pgoff() const override { return pgoff_; }
+    bool shared() const override { return shared_; }
+    bool writable() const override { return writable_; }
+    MmInfo* mm() const override { return mm_; }
+};
+
+class FakeKernel final : public Kernel {
+  public:
+    static constexpr std::uint64_t kUserBase = 0x400000;
+    static constexpr unsigned kIntid = 23;
+
+    explicit FakeKernel(int cpus = 2) : cpus_(cpus), cpu_(static_cast<std::size_t>(cpus)) {
+        user.resize(1 << 20);
+        mm_user.uid = 0;
+        for (int c = 0; c < cpus; ++c) {
+            auto& idle = make_task(0, "swapper");
+            idle.kthread = true;
+            idle.mm = nullptr;
+            idle.pid = idle.tgid = 0;
+            idle.on_cpu = idle.task_cpu = c;
+            cpu_[static_cast<std::size_t>(c)].idle = cpu_[static_cast<std::size_t>(c)].current = &idle;
+        }
+    }
+
+    // --- what tests set and look at ---
+    struct Cpu {
+        FakeTask* current{};
+        FakeTask* idle{};
+        bool masked{};
+        int hardirq{}, softirq{};
+        FakePmuRegs pmu;
+        std::vector<std::pair<unsigned, std::function<bool(PtRegs&)>>> handlers;
+        bool irq_enabled{};
+        std::vector<IrqWork*> irq_works;
+        PtRegs* irq_regs{};
+    };
+    std::vector<std::uint8_t> user; ///< user memory of every task, at kUserBase
+    std::deque<FakeTask> tasks;
+    std::map<std::string, Attribute> attributes;
+    std::map<int, FileOperations*> files;
+    struct File {
+        int refs{1};
+        bool fasync{};
+    };
+    std::map<FileOperations*, File> open_files;
+    std::vector<int> fasync_bands; ///< every kill_fasync
+    int max_fds{64};
+    std::vector<EventNotice::What> notices;
+    bool record_notices{};
+    std::vector<std::string> log;
+    std::uint64_t charged{}; ///< instructions, all CPUs
+    std::vector<KernelSymbol> stack;
+    bool cap_perfmon{true}, cap_sys_admin{true}, cap_ipc_lock{true};
+    std::uint64_t rlimit_memlock{64 * 1024}, now_ns{1'000'000'000};
+    CpuMask online{}; ///< 0: all
+    MmInfo mm;
+    UserInfo mm_user;
+    struct Sigtrap {
+        TaskBase* task;
+        std::uint64_t addr;
+        std::uint32_t type;
+        std::uint64_t sig_data;
+    };
+    std::vector<Sigtrap> sigtraps;
+    unsigned pages_in_use{};
+    unsigned rcu_waits{};
+    bool signal{};
+    std::vector<VmaInfo> vmas;
+    Perf* perf{};       ///< set by the test, for the scheduler's calls
+    PtRegs user_regs{}; ///< registers at an interrupt from user code
+
+    Cpu& cpu(int n) { return cpu_.at(static_cast<std::size_t>(n)); }
+    Cpu& here() { return cpu(this_cpu_); }
+    void on_cpu(int n) { this_cpu_ = n; }
+    FakeTask& make_task(std::int32_t pid, const char* comm = "task", TaskBase* leader = nullptr) {
+        FakeTask& t = tasks.emplace_back();
+        t.pid = pid;
+        t.tgid = leader ? leader->pid : pid;
+        t.group_leader = leader ? leader : &t;
+        std::strncpy(t.comm, comm, sizeof t.comm - 1);
+        t.mm = &mm;
+        t.user = &mm_user;
+        t.real_parent = tasks.empty() ? nullptr : &tasks.front();
+        return t;
+    }
+    /// The scheduler of `cpu` switches from its present task to `next` (or to idle).
+    void switch_to(int c, FakeTask* next) {
+        const int old_cpu = this_cpu_;
+        on_cpu(c);
+        FakeTask* prev = here().current;
+        FakeTask* n = next ? next : here().idle;
+        if (prev != n) {
+            const bool was = local_irq_save();
+            if (n->task_cpu != c && !n->kthread) {
+                n->task_cpu = c;
+                if (perf) perf->perf_event_task_migrate(*n);
+            }
+            if (perf) perf->perf_event_task_sched_out(*prev, *n);
+            prev->on_cpu = -1;
+            n->on_cpu = c;
+            here().current = n;
+            if (perf) perf->perf_event_task_sched_in(*prev, *n);
+            local_irq_restore(was);
+        }
+        on_cpu(old_cpu);
+    }
+    /// `n` events on CPU `c` at level 0 (user) or 1; takes the overflow interrupt at once if it is not masked.
+    void count(int c, EventNumber event, std::uint64_t n, unsigned el = 0) {
+        cpu(c).pmu.count(event, n, el);
+        const int old = this_cpu_;
+        on_cpu(c);
+        if (!here().masked) take_interrupts();
+        on_cpu(old);
+    }
+    /// Time passes; hrtimers fire in order of expiry.
+    void advance(std::uint64_t ns) {
+        const std::uint64_t end = now_ns + ns;
+        for (;;) {
+            HrTimer* next = nullptr;
+            for (HrTimer* t : timers_)
+                if (t->expires <= end && (!next || t->expires < next->expires)) next = t;
+            if (!next) break;
+            now_ns = std::max(now_ns, next->expires);
+            fire(*next);
+        }
+        now_ns = end;
+    }
+    void tick(int c) {
+        const int old = this_cpu_;
+        on_cpu(c);
+        in_interrupt([&] { perf->perf_event_task_tick(); });
+        on_cpu(old);
+    }
+    void page_fault(int c, std::uint64_t addr) {
+        const int old = this_cpu_;
+        on_cpu(c);
+        perf->perf_sw_event(PERF_COUNT_SW_PAGE_FAULTS, 1, &user_regs, addr);
+        on_cpu(old);
+    }
+    /// A user object of type T at a fresh address.
+    template <class T>
+    std::uint64_t put_user(const T& v) {
+        const std::uint64_t a = alloc_user(sizeof v);
+        std::memcpy(user_ptr(a), &v, sizeof v);
+        return a;
+    }
+    std::uint64_t alloc_user(std::size_t n) {
+        const std::uint64_t a = user_next_;
+        user_next_ += (n + 15) & ~std::size_t{15};
+        if (user_next_ > kUserBase + user.size()) {
+            user_next_ = kUserBase;
+            return alloc_user(n);
+        }
+        return a;
+    }
+    std::uint8_t* user_ptr(std::uint64_t a) { return user.data() + (a - kUserBase); }
+    template <class T>
+    T get_user(std::uint64_t a) {
+        T v;
+        std::memcpy(&v, user_ptr(a), sizeof v);
+        return v;
+    }
+    FileOperations* ops(int fd) { return files.at(fd); }
+    void close(int fd) {
+        FileOperations* o = files.at(fd);
+        files.erase(fd);
+        fput(o);
+    }
+    void fput(FileOperations* o) {
+        if (--open_files.at(o).refs > 0) return;
+        o->release();
+        open_files.erase(o);
+    }
+    bool timer_queued(const HrTimer& t) const { return t.queued; }
+
+    // --- Kernel ---
+    int smp_processor_id() override { return this_cpu_; }
+    TaskBase* current() override { return here().current; }
+    bool in_hardirq() override { return here().hardirq > 0; }
+    bool in_softirq() override { return here().softirq > 0; }
+    bool in_nmi() override { return false; }
+    CpuMask cpu_possible_mask() override { return (1u << cpus_) - 1; }
+    CpuMask cpu_online_mask() override { return online ? online : cpu_possible_mask(); }
+    PtRegs* task_pt_regs(TaskBase* task) override {
+        return task->kthread ? nullptr : &static_cast<FakeTask*>(task)->regs;
+    }
+    PtRegs* get_irq_regs() override { return here().irq_regs; }
+    void fetch_caller_regs(PtRegs& regs) override {
+        regs = PtRegs{};
+        regs.pc = 0xffff800008000000;
+        regs.pstate = 0x5;
+    }
+    std::size_t kernel_callchain(const PtRegs& regs, std::span<std::uint64_t> out) override {
+        if (out.empty()) return 0;
+        out[0] = regs.pc;
+        return 1;
+    }
+    bool local_irq_save() override {
+        const bool was = here().masked;
+        here().masked = true;
+        return was;
+    }
+    void local_irq_restore(bool was) override {
+        here().masked = was;
+        if (!was) take_interrupts();
+    }
+    void preempt_disable() override {}
+    void preempt_enable() override {}
+    void enter(KernelSymbol symbol) override {
+        stack.push_back(symbol);
+        charged += info(symbol).instructions;
+    }
+    void leave() override { stack.pop_back(); }
+    void charge(std::uint32_t n) override { charged += n; }
+    std::uint64_t local_clock() override { return now_ns; }
+    std::uint64_t ktime_get_ns(int clockid) override {
+        return now_ns + static_cast<std::uint64_t>(clockid) * 1'000'000'000'000;
+    }
+    std::uint64_t tick_nsec() override { return 4'000'000; }
+    unsigned hz() override { return 250; }
+    std::uint64_t jiffies() override { return now_ns / tick_nsec(); }
+    void hrtimer_start(HrTimer& t, std::uint64_t expires, int c) override {
+        if (!t.queued) timers_.push_back(&t);
+        t.queued = true;
+        t.expires = expires;
+        t.cpu = c;
+    }
+    bool hrtimer_cancel(HrTimer& t) override {
+        const bool was = t.queued;
+        timers_.erase(std::remove(timers_.begin(), timers_.end(), &t), timers_.end());
+        t.queued = false;
+        return was;
+    }
+    void irq_work_queue(IrqWork& w) override {
+        if (w.pending) return;
+        w.pending = true;
+        here().irq_works.push_back(&w);
+        if (!here().masked) take_interrupts();
+    }
+    void irq_work_sync(IrqWork& w) override {
+        for (int c = 0; c < cpus_; ++c) {
+            auto& l = cpu(c).irq_works;
+            if (std::find(l.begin(), l.end(), &w) == l.end()) continue;
+            const int old = this_cpu_;
+            on_cpu(c);
+            take_interrupts();
+            on_cpu(old);
+        }
+    }
+    int smp_call_function_single(int c, const std::function<void()>& fn) override {
+        if (c < 0 || c >= cpus_ || !(cpu_online_mask() >> c & 1)) return -ENXIO;
+        if (here().masked) throw std::logic_error("FakeKernel: smp_call_function_single with interrupts masked");
+        const int old = this_cpu_;
+        on_cpu(c);
+        in_interrupt(fn);
+        on_cpu(old);
+        return 0;
+    }
+    std::uint64_t mrs(SysReg r) override { return here().pmu.read(r); }
+    void msr(SysReg r, std::uint64_t v) override { here().pmu.write(r, v); }
+    void isb() override {}
+    void request_percpu_irq(unsigned intid, std::string_view, std::function<bool(PtRegs&)> handler) override {
+        for (int c = 0; c < cpus_; ++c) cpu(c).handlers.emplace_back(intid, handler);
+        here().irq_enabled = true;
+    }
+    void enable_percpu_irq(unsigned) override { here().irq_enabled = true; }
+    void disable_percpu_irq(unsigned) override { here().irq_enabled = false; }
+    TaskBase* find_task_by_vpid(std::int32_t pid) override {
+        for (FakeTask& t : tasks)
+            if (t.pid == pid && !t.dead && pid > 0) {
+                ++t.refs;
+                return &t;
+            }
+        return nullptr;
+    }
+    void get_task(TaskBase* t) override { ++static_cast<FakeTask*>(t)->refs; }
+    void put_task(TaskBase* t) override { --static_cast<FakeTask*>(t)->refs; }
+    void update_task_clock(TaskBase*) override {}
+    bool capable(Capability c) override {
+        switch (c) {
+            case Capability::perfmon: return cap_perfmon;
+            case Capability::sys_admin: return cap_sys_admin;
+            case Capability::ipc_lock: return cap_ipc_lock;
+            case Capability::sys_ptrace: return cap_sys_admin;
+        }
+        return false;
+    }
+    bool ptrace_may_access(TaskBase* t) override { return static_cast<FakeTask*>(t)->may_trace; }
+    std::uint64_t rlimit(int) override { return rlimit_memlock; }
+    void send_sigtrap_perf(TaskBase* t, std::uint64_t addr, std::uint32_t type, std::uint64_t data) override {
+        sigtraps.push_back({t, addr, type, data});
+    }
+    bool signal_pending() override { return signal; }
+    void cond_resched() override {}
+    std::unique_ptr<Mutex> make_mutex() override { return std::make_unique<FakeMutex>(); }
+    std::unique_ptr<WaitQueue> make_waitqueue() override { return std::make_unique<FakeWaitQueue>(); }
+    void synchronize_rcu() override { ++rcu_waits; }
+    bool copy_from_user(void* to, std::uint64_t from, std::size_t n) override {
+        if (!mapped(from, n)) return false;
+        std::memcpy(to, user_ptr(from), n);
+        return true;
+    }
+    bool copy_to_user(std::uint64_t to, const void* from, std::size_t n) override {
+        if (!mapped(to, n)) return false;
+        std::memcpy(user_ptr(to), from, n);
+        return true;
+    }
+    std::size_t copy_from_user_nofault(void* to, std::uint64_t from, std::size_t n) override {
+        if (from < kUserBase || from >= kUserBase + user.size()) return 0;
+        const std::size_t m = std::min<std::size_t>(n, kUserBase + user.size() - from);
+        std::memcpy(to, user_ptr(from), m);
+        return m;
+    }
+    bool access_ok(std::uint64_t addr, std::uint64_t n) override {
+        return addr + n <= (1ull << 48) && addr + n >= addr;
+    }
+    std::string strndup_user(std::uint64_t from, std::size_t max, int& error) override {
+        std::string s;
+        error = 0;
+        for (std::size_t i = 0; i < max; ++i) {
+            if (!mapped(from + i, 1)) {
+                error = -EFAULT;
+                return {};
+            }
+            const char c = static_cast<char>(*user_ptr(from + i));
+            if (!c) return s;
+            s += c;
+        }
+        error = -EINVAL;
+        return {};
+    }
+    std::uint64_t virt_to_phys(std::uint64_t va) override { return mapped(va, 1) ? va + 0x80000000 : 0; }
+    std::uint64_t page_size_at(std::uint64_t va) override { return mapped(va, 1) ? 4096 : 0; }
+    Page alloc_page(int) override {
+        ++pages_in_use;
+        auto* p = new std::uint8_t[4096]();
+        return Page{PhysAddr(reinterpret_cast<std::uintptr_t>(p)), p};
+    }
+    void free_page(Page p) override {
+        --pages_in_use;
+        delete[] p.host;
+    }
+    void page_write(const Page& p, unsigned offset, const void* from, std::size_t n) override {
+        if (offset + n > 4096) throw std::logic_error("FakeKernel: page_write beyond the page");
+        std::memcpy(p.host + offset, from, n);
+    }
+    int anon_inode_getfd(std::string_view, FileOperations* o, bool) override {
+        for (int fd = 3; fd < max_fds; ++fd)
+            if (!files.count(fd)) {
+                files[fd] = o;
+                open_files[o] = File{};
+                return fd;
+            }
+        return -EMFILE;
+    }
+    std::unique_ptr<FileRef> fget(int fd) override {
+        auto it = files.find(fd);
+        if (it == files.end()) return nullptr;
+        ++open_files.at(it->second).refs;
+        return std::make_unique<Ref>(*this, it->second);
+    }
+    FileRef* file_of(FileOperations* o) override {
+        if (!open_files.count(o)) return nullptr;
+        file_of_ = std::make_unique<Ref>(*this, o, false);
+        return file_of_.get();
+    }
+    void add_attribute(Attribute a) override { attributes[a.path] = std::move(a); }
+    void remove_attribute(std::string_view path) override { attributes.erase(std::string(path)); }
+    void for_each_vma(TaskBase*, const std::function<void(const VmaInfo&)>& fn) override {
+        for (const VmaInfo& v : vmas) fn(v);
+    }
+    void pr_info(std::string_view m) override { log.emplace_back(m); }
+    void notice(const EventNotice& n) override {
+        if (record_notices) notices.push_back(n.what);
+    }
+
+    /// Runs fn as an interrupt handler of this CPU.
+    template <class Fn>
+    void in_interrupt(Fn&& fn) {
+        const bool was = here().masked;
+        PtRegs* old = here().irq_regs;
+        here().masked = true;
+        ++here().hardirq;
+        if (!old) here().irq_regs = &user_regs;
+        fn();
+        here().irq_regs = old;
+        --here().hardirq;
+        here().masked = was;
+        if (!was) take_interrupts();
+    }
+
+  private:
+    class Ref final : public FileRef {
+      public:
+        Ref(FakeKernel& k, FileOperations* o, bool owns = true) : k_(k), o_(o), owns_(owns) {}
+        ~Ref() override {
+            if (owns_) k_.fput(o_);
+        }
+        FileOperations* perf_ops() override { return dynamic_cast<PerfFile*>(o_); }
+        void kill_fasync(int band) override { k_.fasync_bands.push_back(band); }
+
+      private:
+        FakeKernel& k_;
+        FileOperations* o_;
+        bool owns_;
+    };
+
+    bool mapped(std::uint64_t a, std::size_t n) const {
+        return a >= kUserBase && a + n <= kUserBase + user.size() && a + n >= a;
+    }
+    void take_interrupts() {
+        Cpu& c = here();
+        for (int guard = 0; guard < 1000; ++guard) {
+            if (!c.irq_works.empty()) {
+                IrqWork* w = c.irq_works.front();
+                c.irq_works.erase(c.irq_works.begin());
+                w->pending = false;
+                in_masked([&] { w->func(); });
+                continue;
+            }
+            if (c.irq_enabled && c.pmu.line()) {
+                bool handled = false;
+                in_masked([&] {
+                    for (auto& [intid, h] : c.handlers)
+                        if (h(*c.irq_regs)) {
+                            handled = true;
+                            break;
+                        }
+                });
+                if (handled) continue;
+                throw std::logic_error("FakeKernel: PMU interrupt that nobody handled");
+            }
+            return;
+        }
+        throw std::logic_error("FakeKernel: interrupt storm");
+    }
+    template <class Fn>
+    void in_masked(Fn&& fn) {
+        Cpu& c = here();
+        const bool was = c.masked;
+        PtRegs* old = c.irq_regs;
+        c.masked = true;
+        ++c.hardirq;
+        if (!old) c.irq_regs = &user_regs;
+        fn();
+        c.irq_regs = old;
+        --c.hardirq;
+        c.masked = was;
+    }
+    void fire(HrTimer& t) {
+        const int old = this_cpu_;
+        on_cpu(t.cpu);
+        timers_.erase(std::remove(timers_.begin(), timers_.end(), &t), timers_.end());
+        t.queued = false;
+        t.running = true;
+        in_interrupt([&] {
+            if (t.function(t) == HrTimer::Restart::restart) {
+                timers_.push_back(&t);
+                t.queued = true;
+            }
+        });
+        t.running = false;
+        on_cpu(old);
+    }
+
+    int cpus_;
+    std::vector<Cpu> cpu_;
+    int this_cpu_{};
+    std::vector<HrTimer*> timers_;
+    std::uint64_t user_next_{kUserBase};
+    std::unique_ptr<Ref> file_of_;
+};
+
+} // namespace rkperf::ke::test
