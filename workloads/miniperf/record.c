@@ -348,8 +348,10 @@ static int run(struct recording *r, char **program) {
     }
     if (r->work.pid)
         workload_wait(&r->work, !child_exited || !ok);
-    if (exec_error)
+    if (exec_error) {
         warn("cannot start %s: %s", program[0], strerror(exec_error));
+        r->o.quiet = true;
+    }
     write_end(r);
     if (exec_error || r->file.failed)
         return EXIT_TROUBLE;

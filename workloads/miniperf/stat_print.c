@@ -5,7 +5,7 @@
 
 #include "stat.h"
 
-enum { VALUE_WIDTH = 18, UNIT_WIDTH = 4, NAME_WIDTH = 25, METRIC_WIDTH = 42, EMPTY_METRIC_WIDTH = 35, HEADER_EVERY = 25 };
+enum { VALUE_WIDTH = 18, UNIT_WIDTH = 4, NAME_WIDTH = 32, NO_VALUE_NAME_WIDTH = 25, METRIC_WIDTH = 35, HEADER_EVERY = 25 };
 
 // One line in the making: the metric callback writes into it.
 struct line {
@@ -59,8 +59,10 @@ static void print_noise(const struct stat_options *o, double error, double mean)
 }
 
 static void print_share(const struct stat_options *o, double running, double enabled) {
+    // Separated values give whole percents, as perf does.
+    uint64_t percent = enabled > 0 ? (uint64_t)(100 * running / enabled) : 100;
     if (o->separator)
-        fprintf(o->out, "%s%.0f%s%.2f", o->separator, running, o->separator, enabled > 0 ? 100 * running / enabled : 100);
+        fprintf(o->out, "%s%.0f%s%llu.00", o->separator, running, o->separator, (unsigned long long)percent);
     else if (running != enabled)
         fprintf(o->out, "  (%.2f%%)", enabled > 0 ? 100 * running / enabled : 0);
 }
@@ -73,9 +75,10 @@ static void print_value(const struct stat_options *o, const struct event *e, dou
     else
         group_digits(text, sizeof(text), value * e->scale, *e->unit ? 2 : 0, o->big_num && !o->separator);
     if (o->separator)
-        fprintf(f, "%s%s%s%s%s", text, o->separator, counted || !o->separator ? e->unit : "", o->separator, e->name);
+        fprintf(f, "%s%s%s%s%s", text, o->separator, e->unit, o->separator, e->name);
     else
-        fprintf(f, "%*s %-*s %-*s", VALUE_WIDTH, text, UNIT_WIDTH, counted ? e->unit : "", NAME_WIDTH, e->name);
+        fprintf(f, "%*s %-*s %-*s", VALUE_WIDTH, text, UNIT_WIDTH, e->unit,
+                counted ? NAME_WIDTH : NO_VALUE_NAME_WIDTH, e->name);
 }
 
 static void print_line(const struct stat_options *o, const struct evlist *list, const struct result *results, int index,
@@ -97,7 +100,7 @@ static void print_line(const struct stat_options *o, const struct evlist *list, 
     if (!l.metrics && o->separator)
         fprintf(o->out, "%s%s", o->separator, o->separator);
     else if (!l.metrics)
-        fprintf(o->out, "%*s", counted ? METRIC_WIDTH : EMPTY_METRIC_WIDTH, "");
+        fprintf(o->out, "%*s", METRIC_WIDTH, "");
     if (!o->separator) {
         if (o->repeat > 1)
             print_noise(o, spread_error(&r->value), r->value.mean);

@@ -120,6 +120,9 @@ void workload_prepare(struct workload *w, char **argv) {
         close(go[1]);
         close(error[0]);
         prctl(PR_SET_NAME, "perf-exec");
+        int ready = 0;
+        if (write(error[1], &ready, sizeof(ready)) != sizeof(ready))
+            _exit(126);
         // No byte means that the measuring side gave up.
         if (read(go[0], &byte, 1) != 1)
             _exit(0);
@@ -133,6 +136,10 @@ void workload_prepare(struct workload *w, char **argv) {
     close(error[1]);
     w->go_fd = go[1];
     w->error_fd = error[0];
+    // From here on the child has the name under which it is recorded.
+    int ready;
+    while (read(w->error_fd, &ready, sizeof(ready)) < 0 && errno == EINTR) {
+    }
 }
 
 int workload_start(struct workload *w) {
