@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies that apply a floating-point operation to the lanes of a vector (one lane: scalar), with the host's arithmetic
+// where that is exact for all of them. Insn::c is the lane of rm in the by-element forms.
+#pragma once
+
+#include "models/a64/simd_exec.h"
+
+namespace rkperf::a64 {
+
+template <class F, unsigned N>
+using FpLanes = Lanes<typename F::Bits, N>;
+
+/// The second operand: rm, or one lane of it repeated.
+template <class F, unsigned N, bool by_element>
+inline FpLanes<F, N> second_operand(const CpuState& s, const Insn& i) {
+    if constexpr (by_element) {
+        FpLanes<F, N> b;
+        const typename F::Bits e = lane<typename F::Bits>(s.v[i.rm], i.c);
+        for (unsigned l = 0; l < N; ++l) b.v[l] = e;
+        return b;
+    } else {
+        return FpLanes<F, N>::load(s.v[i.rm]);
+    }
+}
+
+template <class F, unsigned N, class Op, bool by_element>
+[[gnu::noinline]] void exec_fp2_soft(CpuState& s, const Insn& i) {
+    const auto a = FpLanes<F, N>::load(s.v[i.rn]), b = second_operand<F, N, by_element>(s, i);
+    FpLanes<F, N> d;
+    FpEnv env{s.fpcr};
+    for (unsigned l = 0; l < N; ++l) d.v[l] = Op::template soft<F>(a.v[l], b.v[l], env);
+    d.store(s.v[i.rd]);
+    s.fpsr |= env.flags;
+}
+
+template <class F, unsigned N, class Op, bool by_element>
+void exec_fp2(CpuState& s, const Insn& i) {
+    using Bits = typename F::Bits;
+    if constexpr (Op::has_host && kHasHost<F>) {
+        using Host = typename F::Host;
+        if (__builtin_expect(host_mode(s), 1)) {
+            const auto a = std::bit_cast<Lanes<Host, N>>(FpLanes<F, N>::load(s.v[i.rn]));
+            const auto b = std::bit_cast<Lanes<Host, N>>(second_operand<F, N, by_element>(s, i));
+            Lanes<Host, N> d;
+            for (unsigned l = 0; l < N; ++l) d.v[l] = Op::host(a.v[l], b.v[l]);
+            const auto r = std::bit_cast<FpLanes<F, N>>(d);
+            bool plain = true;
+            for (unsigned l = 0; l < N; ++l) plain &= Op::template plain<F>(r.v[l]);
+            if (__builtin_expect(plain, 1)) return r.store(s.v[i.rd]);
+        }
+    } else if constexpr (Op::has_quick && kHasHost<F>) {
+        if (__builtin_expect(!(s.fpcr & fpcr::FZ), 1)) {
+            const auto a = FpLanes<F, N>::load(s.v[i.rn]), b = second_operand<F, N, by_element>(s, i);
+            FpLanes<F, N> r;
+            bool quick = true;
+            for (unsigned l = 0; l < N; ++l) {
+                Bits v;
+                quick &= Op::template quick<F>(a.v[l], b.v[l], v);
+                r.v[l] = v;
+            }
+            if (__builtin_expect(quick, 1)) return r.store(s.v[i.rd]);
+        }
+    }
+    exec_fp2_soft<F, N, Op, by_element>(s, i);
+}
+
+template <class F, unsigned N, bool negate, bool by_element>
+[[gnu::noinline]] void exec_fp_mla_soft(CpuState& s, const Insn& i) {
+    using Bits = typename F::Bits;
+    const auto a = FpLanes<F, N>::load(s.v[i.rn]), b = second_operand<F, N, by_element>(s, i);
+    auto d = FpLanes<F, N>::load(s.v[i.rd]);
+    FpEnv env{s.fpcr};
+    for (unsigned l = 0; l < N; ++l)
+        d.v[l] = soft::fma<F>(d.v[l], static_cast<Bits>(negate ? a.v[l] ^ F::sign_bit : a.v[l]), b.v[l], env);
+    d.store(s.v[i.rd]);
+    s.fpsr |= env.flags;
+}
+
+template <class F, unsigned N, bool negate, bool by_element>
+void exec_fp_mla(CpuState& s, const Insn& i) {
+    if constexpr (std::is_same_v<F, F32>) {
+        if (__builtin_expect(host_mode(s), 1)) {
+            const auto a = std::bit_cast<Lanes<float, N>>(FpLanes<F, N>::load(s.v[i.rn]));
+            const auto b = std::bit_cast<Lanes<float, N>>(second_operand<F, N, by_element>(s, i));
+            auto d = std::bit_cast<Lanes<float, N>>(FpLanes<F, N>::load(s.v[i.rd]));
+            for (unsigned l = 0; l < N; ++l) d.v[l] = host_fma(negate ? -a.v[l] : a.v[l], b.v[l], d.v[l]);
+            const auto r = std::bit_cast<FpLanes<F, N>>(d);
+            bool plain = true;
+            for (unsigned l = 0; l < N; ++l) plain &= is_well_normal<F>(r.v[l]);
+            if (__builtin_expect(plain, 1)) return r.store(s.v[i.rd]);
+        }
+    }
+    exec_fp_mla_soft<F, N, negate, by_element>(s, i);
+}
+
+/// The same on a host with FMA instructions.
+template <class F, unsigned N, bool negate, bool by_element>
+RK_TARGET_FMA void exec_fp_mla_hw(CpuState& s, const Insn& i) {
+    using Host = typename F::Host;
+    if (__builtin_expect(host_mode(s), 1)) {
+        const auto a = std::bit_cast<Lanes<Host, N>>(FpLanes<F, N>::load(s.v[i.rn]));
+        const auto b = std::bit_cast<Lanes<Host, N>>(second_operand<F, N, by_element>(s, i));
+        auto d = std::bit_cast<Lanes<Host, N>>(FpLanes<F, N>::load(s.v[i.rd]));
+        for (unsigned l = 0; l < N; ++l) d.v[l] = hw_fma(negate ? -a.v[l] : a.v[l], b.v[l], d.v[l]);
+        const auto r = std::bit_cast<FpLanes<F, N>>(d);
+        bool plain = true;
+        for (unsigned l = 0; l < N; ++l) plain &= is_well_normal<F>(r.v[l]);
+        if (__builtin_expect(plain, 1)) return r.store(s.v[i.rd]);
+    }
+    exec_fp_mla_soft<F, N, negate, by_element>(s, i);
+}
+
+/// Lane operations with one operand.
+template <class F, unsigned N, class Op>
+void exec_fp1(CpuState& s, const Insn& i) {
+    const auto a = FpLanes<F, N>::load(s.v[i.rn]);
+    FpLanes<F, N> d;
+    FpEnv env{s.fpcr};
+    for (unsigned l = 0; l < N; ++l) d.v[l] = Op::template soft<F>(a.v[l], env);
+    d.store(s.v[i.rd]);
+    s.fpsr |= env.flags;
+}
+
+/// FP formats of a row: half precision has rows of its own, since its encodings lie elsewhere.
+enum class FpSizes { half, single_double, single_only };
+
+/// Chooses among the bodies of a family. Family::body<F, N>() gives one. Single or double by bit 22.
+template <class Family, FpSizes sizes, bool scalar>
+bool choose_fp(std::uint32_t raw, Insn& out) {
+    const bool q = !scalar && (raw >> 30 & 1);
+    if constexpr (sizes == FpSizes::half) {
+        set_shape(out, 1, q);
+        if constexpr (scalar) out.fn = Family::template body<F16, 1>();
+        else out.fn = q ? Family::template body<F16, 8>() : Family::template body<F16, 4>();
+        return true;
+    } else {
+        const bool dbl = raw >> 22 & 1;
+        set_shape(out, dbl ? 3 : 2, q);
+        if constexpr (scalar) {
+            out.fn = dbl ? Family::template body<F64, 1>() : Family::template body<F32, 1>();
+            return true;
+        } else {
+            if (dbl && !q) return false;
+            out.fn = dbl ? Family::template body<F64, 2>() : q ? Family::template body<F32, 4>() : Family::template body<F32, 2>();
+            return true;
+        }
+    }
+}
+
+template <class Op, bool by_element>
+struct Fp2Family {
+    template <class F, unsigned N> static Exec body() { return exec_fp2<F, N, Op, by_element>; }
+};
+template <class Op>
+struct Fp1Family {
+    template <class F, unsigned N> static Exec body() { return exec_fp1<F, N, Op>; }
+};
+template <bool negate, bool by_element>
+struct FpMlaFamily {
+    template <class F, unsigned N> static Exec body() {
+        if constexpr (kHasHost<F>)
+            if (host_has_fma()) return exec_fp_mla_hw<F, N, negate, by_element>;
+        return exec_fp_mla<F, N, negate, by_element>;
+    }
+};
+
+} // namespace rkperf::a64
