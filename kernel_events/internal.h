@@ -409,7 +409,8 @@ struct Perf::Impl {
     void perf_log_itrace_start(PerfEvent& event);
 
     // --- core/sample.cpp ---
-    void perf_event__header_size(PerfEvent& event);    ///< sets header_size
+    /// Sets read_size (by perf_event__read_size, from the size of its group) and header_size.
+    void perf_event__header_size(PerfEvent& event);
     void perf_event__id_header_size(PerfEvent& event); ///< sets id_header_size
 
     // --- core/sideband.cpp ---

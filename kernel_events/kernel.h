@@ -109,6 +109,7 @@ struct TaskBase {
     int task_cpu{};           ///< CPU whose run queue it belongs to
     MmInfo* mm{};
     UserInfo* user{};
+    bool sched_migrated{};    ///< owned by perf: moved to another CPU since it last ran
     std::uint64_t sum_exec_runtime{}; ///< ns, up to date only for current after a call of Kernel::update_task_clock
 
     // owned by perf
@@ -182,7 +183,7 @@ class FileRef {
     virtual void kill_fasync(int band) = 0;
 };
 
-enum class Capability : std::uint8_t { perfmon, sys_admin, sys_ptrace, ipc_lock };
+enum class Capability : std::uint8_t { perfmon, sys_admin, sys_ptrace, ipc_lock, kill };
 
 /// A readable and maybe writable file below /sys, /proc/sys or tracefs.
 struct Attribute {
@@ -241,6 +242,11 @@ class Kernel {
     virtual bool hrtimer_cancel(HrTimer& timer) = 0; ///< true if it was queued; waits for a running callback elsewhere
     virtual void irq_work_queue(IrqWork& work) = 0;
     virtual void irq_work_sync(IrqWork& work) = 0;
+    /// The same on another CPU. The default, on this one, is right only for a machine with one CPU.
+    virtual void irq_work_queue_on(IrqWork& work, int cpu) {
+        (void)cpu;
+        irq_work_queue(work);
+    }
     /// Runs `fn` on `cpu` in hard interrupt context with interrupts masked; waits (charges time). -ENXIO if offline.
     virtual int smp_call_function_single(int cpu, const std::function<void()>& fn) = 0;
 
@@ -292,6 +298,8 @@ class Kernel {
     virtual void page_write(const Page& page, unsigned offset, const void* from, std::size_t n) = 0;
 
     // --- files ---
+    /// 0 if current can have one more descriptor, else -EMFILE: perf_event_open looks before it does anything else.
+    virtual int fd_available() { return 0; }
     /// A new descriptor in current's table for ops (takes ownership through release()); negative errno.
     virtual int anon_inode_getfd(std::string_view name, FileOperations* ops, bool cloexec) = 0;
     virtual std::unique_ptr<FileRef> fget(int fd) = 0; ///< null: EBADF

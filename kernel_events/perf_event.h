@@ -87,7 +87,7 @@ struct PerfEvent {
     bool pending_wakeup{}, pending_disable{}, pending_sigtrap{}, pending_work{};
     std::uint64_t pending_addr{};
     IrqWork pending_irq;
-    std::function<std::uint64_t()> clock;
+    int clock{-1};                        ///< CLOCK_* of its records' TIME, -1: local_clock
     std::function<void(PerfEvent&, PerfSampleData&, PtRegs&)> overflow_handler; ///< empty: perf_event_output
     std::function<void(PerfEvent&)> destroy;
     FileOperations* file{};
@@ -143,8 +143,9 @@ class Pmu {
     std::string name;
     std::uint32_t type{};
     unsigned capabilities{};
+    bool heterogeneous() const { return capabilities & PERF_PMU_CAP_HETEROGENEOUS_CPUS; }
     TaskContext task_ctx_nr{TaskContext::hardware};
-    int hrtimer_interval_ms{1}; ///< perf_event_mux_interval_ms
+    int hrtimer_interval_ms{};  ///< perf_event_mux_interval_ms; only the first PMU of a context class has one (CORE-098)
     std::array<int, kMaxCpus> pmu_disable_count{};
     std::array<PerfCpuContext*, kMaxCpus> cpu_context{}; ///< shared by PMUs of one task_ctx_nr
     CpuMask supported_cpus{~0u};
@@ -170,6 +171,7 @@ struct PerfEventContext {
     PerfEventContext* parent_ctx{};
     std::uint64_t parent_gen{}, generation{};
     int pin_count{};
+    int nr_pending{};       ///< events with a SIGTRAP under way: the context must not be swapped
     std::unique_ptr<Mutex> mutex;
     bool dead{};            ///< TASK_TOMBSTONE
 };
@@ -202,6 +204,7 @@ struct PerfConfig {
     int cpu_time_max_percent{25};
     int max_stack{127};
     int max_contexts_per_stack{8};
+    bool kernel_in_hyp_mode{}; ///< the kernel runs at EL2 (VHE)
 };
 
 /// Flags for init_task.
@@ -215,9 +218,10 @@ class Perf {
     Perf(const Perf&) = delete;
     Perf& operator=(const Perf&) = delete;
 
-    /// Registers the PMUs, sysfs and sysctl files. On the boot CPU, once, after the Kernel works.
+    /// Registers the PMUs, sysfs and sysctl files, and prepares every CPU that is online. On the boot CPU, once, after
+    /// the Kernel works (smp_call_function_single is used); core PMUs of CPUs that are offline are not found.
     void perf_event_init();
-    void cpu_starting(int cpu); ///< on that CPU, interrupts masked
+    void cpu_starting(int cpu); ///< on that CPU, interrupts masked; for CPUs that come later than perf_event_init
     void cpu_dying(int cpu);
 
     /// System call; all pointers are user addresses.

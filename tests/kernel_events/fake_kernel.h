@@ -334,6 +334,7 @@ class FakeKernel final : public Kernel {
             case Capability::perfmon: return cap_perfmon;
             case Capability::sys_admin: return cap_sys_admin;
             case Capability::ipc_lock: return cap_ipc_lock;
+            case Capability::kill: return cap_sys_admin;
             case Capability::sys_ptrace: return cap_sys_admin;
         }
         return false;
