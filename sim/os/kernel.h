@@ -76,6 +76,9 @@ struct SyscallRow {
     int nargs;
 };
 
+/// Wait status reported when --timeout-sim ended the run.
+inline constexpr int kStatusTimeout = -1;
+
 /// Internal error codes of the kernel that never reach user space.
 inline constexpr std::int64_t kERESTARTSYS = -512, kERESTARTNOINTR = -513, kERESTARTNOHAND = -514, kERESTART_RESTARTBLOCK = -516;
 
@@ -87,6 +90,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     /// Memory-mapped device registers (GIC) are reached through this, set before simulation: (core, address, write, value).
     using MmioAccess = std::function<std::uint64_t(int cpu, std::uint64_t address, bool write, std::uint64_t value)>;
     void set_mmio(MmioAccess access);
+    std::uint64_t mmio_read(std::uint64_t address) { return mmio_(this_cpu(), address, false, 0); }
+    void mmio_write(std::uint64_t address, std::uint64_t value) { mmio_(this_cpu(), address, true, value); }
     void set_init(InitProgram program);
     void add_observer(KernelObserver& o);
     /// Called once when the init program has ended, with its wait status, or when the run is stopped.
@@ -113,7 +118,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     };
     PerCpu& pcpu(int cpu) { return percpu_[static_cast<unsigned>(cpu)]; }
     int num_cpus() const { return static_cast<int>(percpu_.size()); }
-    int this_cpu() const { return this_cpu_(); }
+    int this_cpu() const;
     PerCpu& here() { return pcpu(this_cpu()); }
     cpu::Core& core() { return *here().core; }
     Task& cur() { return *here().current; }
@@ -145,6 +150,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     [[noreturn]] void do_group_exit(int code);
     /// The fibre body of a user task: returns to EL0 and handles what comes back, for ever.
     [[noreturn]] void user_loop();
+    /// The machine's run is over: tells whoever called set_on_exit, once.
+    void end_run(int status);
     /// Work before ERET: signals, reschedule, task work. Interrupts masked on return.
     void exit_to_user_mode();
 
@@ -237,6 +244,19 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void pr_info(std::string_view message) override;
     void notice(const ke::EventNotice& notice) override;
 
+    /// The last descriptor of a perf file is gone.
+    void perf_file_released(ke::FileOperations* ops);
+    static bool has_cap(const Task& t, int cap); ///< number of <linux/capability.h>
+
+    std::uint16_t alloc_asid();
+    std::uint64_t next_anon_ino() { return ++anon_ino_; }
+    /// The page that fills anonymous memory until it is written.
+    PhysAddr zero_page() const { return zero_page_; }
+    /// The branch-history loop that exceptions from EL0 run on the Cortex-A76.
+    void charge_bhb();
+    void report_unknown_syscall(Task& t, int nr);
+    void report_undefined(Task& t, std::uint64_t pc);
+
     // --- kernel text ---
     /// Address of a function of the simulated kernel, and the symbol an address belongs to.
     static std::uint64_t symbol_address(KernelSymbol s);
@@ -244,13 +264,15 @@ class Kernel final : public cpu::Software, public ke::Kernel {
 
     const std::vector<std::string>& log() const { return log_; }
     std::span<KernelObserver* const> observers() const { return observers_; }
-    /// Called at the top of each exception from EL0 / after it.
-    std::uint64_t random(); ///< seeded (getrandom, stack and ASLR offsets)
+    std::uint64_t random(); ///< xorshift, seeded (getrandom, stack and ASLR offsets)
 
   private:
-    std::function<int()> this_cpu_;
-    friend class Scheduler;
-    friend class Signals;
+    void start_init();
+    [[noreturn]] void idle_loop(int cpu);
+    void run_irq(ke::PtRegs& regs, KernelSymbol entry);
+    void save_pt_regs(Task& t, const a64::CpuState& s);
+    /// Registers of kernel code at `pc` in the innermost frame entered on this CPU.
+    void kernel_regs(ke::PtRegs& regs, std::uint64_t pc);
     mem::PhysicalMemory& memory_;
     KernelConfig config_;
     std::vector<PerCpu> percpu_;
@@ -263,15 +285,24 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     std::unique_ptr<Signals> signals_;
     std::map<int, Task*> pids_;
     int last_pid_{};
+    std::uint16_t last_asid_{};
+    std::uint64_t anon_ino_{};
+    PhysAddr zero_page_{};
+    std::set<int> unknown_syscalls_;
     std::vector<KernelObserver*> observers_;
     std::vector<std::string> log_;
     std::function<void(int)> on_exit_;
     std::optional<InitProgram> init_;
     MmioAccess mmio_;
     std::uint64_t random_state_{};
+    std::map<ke::FileOperations*, std::weak_ptr<File>> perf_files_; ///< looked up only
+    std::unique_ptr<ke::FileRef> file_of_;
     struct Private;
     std::unique_ptr<Private> private_;
 };
+
+/// Sends what F_SETOWN and F_SETSIG of the file ask for; band is POLL_IN (1) ... POLL_HUP (6).
+void send_fasync(Kernel& os, File& file, int band);
 
 /// RAII kernel function frame (see ke::KernelFrame), usable with os::Kernel.
 using Frame = ke::KernelFrame;

@@ -150,6 +150,7 @@ struct Task : ke::TaskBase {
     std::uint64_t altstack_sp{}, altstack_size{};
     int altstack_flags{2}; ///< SS_DISABLE
     int syscall_nr{-1};    ///< of the system call being executed, for restart
+    bool syscall_restart{}; ///< it returned one of the kernel's restart codes, still to be resolved
     std::uint64_t orig_x0{};
     std::function<std::int64_t()> restart_block;
     int pdeath_signal{};
@@ -157,7 +158,8 @@ struct Task : ke::TaskBase {
     int timer_slack_ns{50000};
 
     // accounting
-    std::uint64_t utime{}, stime{};
+    std::uint64_t utime{}, stime{}; ///< ns
+    std::uint64_t kernel_since_ps{}; ///< local time of the last entry from EL0
     std::uint64_t min_flt{}, maj_flt{}, nvcsw{}, nivcsw{};
     std::uint64_t start_time_ns{};
 

@@ -6,6 +6,7 @@
 #include "kernel_events/kernel.h"
 #include "sim/os/wait_queue.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -21,6 +22,8 @@ namespace rkperf::os {
 class Kernel;
 struct Task;
 class Inode;
+class Dentry;
+class FileLocks;
 
 /// What stat(2) shows.
 struct FileStat {
@@ -54,6 +57,20 @@ class File : public std::enable_shared_from_this<File> {
     virtual std::int64_t getdents64(std::span<std::uint8_t> to) { (void)to; return -20; }
     virtual int stat(FileStat& st) = 0;
     virtual Inode* inode() { return nullptr; }
+    /// Files without an inode that may be mapped like anonymous memory (/dev/zero) return 0.
+    virtual std::int64_t mmap_anonymous(bool shared) { (void)shared; return -19; }
+    /// The name it was opened by; null for pipes, sockets and anonymous inodes.
+    virtual std::shared_ptr<Dentry> dentry() const { return nullptr; }
+    /// A descriptor for it is being closed (others may stay): errors of delayed writing come out here.
+    virtual std::int64_t flush() { return 0; }
+    /// O_ASYNC is switched on or off; 0 or -errno. `flags` changes afterwards.
+    virtual int fasync(bool on) { (void)on; return 0; }
+    /// A new open file description for the same object: opening /proc/PID/fd/N of what has no path.
+    virtual int reopen(std::uint32_t new_flags, std::shared_ptr<File>& out) { (void)new_flags, (void)out; return -6; }
+    /// Readiness comes from outside the simulation, so nobody announces it: sleepers look again from time to time.
+    virtual bool host_polled() const { return false; }
+    /// Extra lines of /proc/PID/fdinfo/FD.
+    virtual std::string fdinfo() const { return {}; }
     /// Name for /proc/PID/fd and maps.
     virtual std::string path() const { return {}; }
     /// Set for perf files: system calls read, ioctl, mmap go there with user addresses.
@@ -85,6 +102,8 @@ class Inode : public std::enable_shared_from_this<Inode> {
     virtual std::vector<std::uint8_t> build_id() { return {}; }
     std::uint32_t dev_major{}, dev_minor{};
     std::uint64_t ino{}, generation{};
+    std::shared_ptr<FileLocks> locks; ///< made by the first fcntl or flock lock
+    int deny_write{};                 ///< programs running from it: opening it for writing gives ETXTBSY
 };
 
 /// Descriptors of a process.
@@ -106,6 +125,7 @@ class FdTable {
     std::shared_ptr<FdTable> clone() const;
     const std::map<int, Slot>& slots() const { return slots_; }
     int users{1};
+    std::int64_t last_error{}; ///< what flush() said at the last close
 
   private:
     std::map<int, Slot> slots_;
@@ -113,8 +133,10 @@ class FdTable {
 
 /// Current directory, root, umask of a process.
 struct FsContext {
-    std::string cwd{"/"}; ///< absolute, guest's name
+    std::string cwd{"/"}; ///< absolute, guest's name; used until the first path is looked up
     std::uint32_t umask{022};
+    std::shared_ptr<Dentry> pwd;  ///< current directory once it was looked up; follows renames
+    std::shared_ptr<Dentry> root; ///< after chroot; null: the namespace's
 };
 
 /// The mount table and path lookup. See vfs.cpp. Paths are guest paths; a guest never leaves what it was given.

@@ -6,6 +6,7 @@
 #include "models/a64/state.h"
 #include "sim/base/types.h"
 #include "sim/os/fs/file.h"
+#include "sim/os/mm/page_table.h"
 
 #include <cstdint>
 #include <functional>
@@ -44,12 +45,32 @@ struct FaultResult {
     bool major{};
 };
 
+/// What a perf file sees of a mapping of it.
+class VmaRequest final : public ke::MmapRequest {
+  public:
+    VmaRequest(const Vma& v, ke::MmInfo* mm) : start_(v.start), size_(v.end - v.start), pgoff_(v.pgoff), mm_(mm) {
+        shared_ = v.map_flags & 1;
+        writable_ = v.prot & 2;
+    }
+    std::uint64_t start() const override { return start_; }
+    std::uint64_t size() const override { return size_; }
+    std::uint64_t pgoff() const override { return pgoff_; }
+    bool shared() const override { return shared_; }
+    bool writable() const override { return writable_; }
+    ke::MmInfo* mm() const override { return mm_; }
+
+  private:
+    std::uint64_t start_, size_, pgoff_;
+    ke::MmInfo* mm_;
+    bool shared_, writable_;
+};
+
 class AddressSpace : public ke::MmInfo, public std::enable_shared_from_this<AddressSpace> {
   public:
     explicit AddressSpace(Kernel& k);
     ~AddressSpace() override;
 
-    PhysAddr pgd() const { return pgd_; }
+    PhysAddr pgd() const { return table_.root(); }
     std::uint16_t asid() const { return asid_; }
 
     // --- system calls; addresses and lengths in bytes; negative errno or result ---
@@ -67,7 +88,7 @@ class AddressSpace : public ke::MmInfo, public std::enable_shared_from_this<Addr
     FaultResult handle_fault(std::uint64_t addr, bool write, bool exec, bool user);
 
     /// A copy for fork: private pages become copy-on-write in both.
-    std::shared_ptr<AddressSpace> fork(Task& child);
+    std::shared_ptr<AddressSpace> fork();
     /// Drops all mappings (exec, exit). Calls perf's mmap_close.
     void unmap_all();
 
@@ -78,20 +99,33 @@ class AddressSpace : public ke::MmInfo, public std::enable_shared_from_this<Addr
     /// Physical address behind a user address if a page is present with the wanted right; no fault is taken.
     std::optional<PhysAddr> lookup(std::uint64_t addr, bool write) const;
 
-    /// For the loader: maps without asking for a file handle's permission, names the mapping.
-    std::int64_t map_special(std::uint64_t addr, std::uint64_t length, int prot, std::string name, VmaKind kind = VmaKind::anonymous);
+    /// For the loader and special mappings: no checks of length limits; tells perf as mmap does.
+    std::int64_t map_special(std::uint64_t addr, std::uint64_t length, int prot, std::string name, int flags = 0);
 
     std::uint64_t start_brk{}, cur_brk{}, start_stack{}, mmap_base{};
     std::uint64_t start_code{}, end_code{}, start_data{}, end_data{}, arg_start{}, arg_end{}, env_start{}, env_end{};
     std::uint64_t total_vm() const; ///< pages
     std::uint64_t rss() const { return rss_; }
-    std::uint64_t locked_vm{};
-    int users{1};
+    std::uint64_t locked_vm{};  ///< pages
+    std::uint64_t vdso{};       ///< address of the signal trampoline page
 
   private:
-    friend class MmOps;
+    using Iter = std::map<std::uint64_t, Vma>::iterator;
+    std::optional<std::uint64_t> find_gap(std::uint64_t length) const;
+    bool is_free(std::uint64_t start, std::uint64_t end) const;
+    Iter split(Iter it, std::uint64_t at); ///< returns the upper part
+    void remove_range(std::uint64_t start, std::uint64_t end);
+    void zap(std::uint64_t start, std::uint64_t end);
+    Iter insert(Vma v);
+    Iter merge(Iter it);
+    void flush(std::uint64_t start, std::uint64_t end);
+    bool expand_stack(std::uint64_t addr);
+    FaultResult fault_in(Vma& v, std::uint64_t page, bool write, std::uint64_t* pte);
+    std::uint64_t attributes(const Vma& v, bool writable) const;
+    bool covered(std::uint64_t start, std::uint64_t end) const;
+
     Kernel& os_;
-    PhysAddr pgd_{};
+    PageTable table_;
     std::uint16_t asid_{};
     std::map<std::uint64_t, Vma> vmas_;
     std::uint64_t rss_{};

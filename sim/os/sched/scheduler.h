@@ -2,6 +2,7 @@
 // Per-CPU run queues: FIFO/RR, then a CFS-like fair class with CPU capacities; wake-up placement, balancing, affinity.
 #pragma once
 
+#include "sim/os/sched/run_queue.h"
 #include "sim/os/task.h"
 
 #include <cstdint>
@@ -36,9 +37,14 @@ class Scheduler {
     bool has_runnable(int cpu) const;
     /// The idle loop of a CPU asks after each wake-up.
     void fork(Task& child, const Task& parent);
+    /// The address space is going away: no CPU may take it for the active one.
+    void forget(const AddressSpace& as);
+    /// exec: current's address space was replaced.
+    void switch_address_space();
+    /// First thing a fibre does after it was switched to.
+    void finish_switch();
 
   private:
-    struct RunQueue;
     RunQueue& rq(int cpu) const { return *rqs_[static_cast<unsigned>(cpu)]; }
     Task* pick_next(int cpu);
     void enqueue(int cpu, Task& t, bool wakeup);
@@ -47,13 +53,17 @@ class Scheduler {
     void check_preempt(int cpu, Task& t);
     void resched(int cpu);
     void context_switch(int cpu, Task& prev, Task& next);
-    void finish_switch();
+    void insert(RunQueue& q, Task& t);
+    void remove(RunQueue& q, Task& t);
+    bool may_run_now(const Task& t, int cpu) const;
     void move(Task& t, int from, int to);
 
     Kernel& os_;
     std::vector<std::unique_ptr<RunQueue>> rqs_;
     std::uint64_t switches_{}, order_{};
-    Task* dying_[ke::kMaxCpus]{};
+    Task* switched_from_[ke::kMaxCpus]{};
+    Task* leaving_[ke::kMaxCpus]{};               ///< must be queued on another CPU once it has left this one
+    const AddressSpace* active_as_[ke::kMaxCpus]{}; ///< lazily kept over kernel threads
 };
 
 } // namespace rkperf::os

@@ -30,16 +30,13 @@ class TimeKeeper {
     void start_tick(int cpu);
     void stop_tick(int cpu);
     void init_cpu(int cpu);
+    void ipi_timer(int cpu); ///< another CPU put a timer first in this one's queue
     std::uint64_t next_expiry(int cpu) const;
     std::int64_t realtime_offset_ns{};
 
   private:
-    struct Queue;
     void reprogram(int cpu);
     Kernel& os_;
-    struct Order {
-        bool operator()(const ke::HrTimer* a, const ke::HrTimer* b) const;
-    };
     struct CpuQueue {
         std::vector<ke::HrTimer*> timers; ///< sorted by expiry, then by order of starting
         ke::HrTimer tick;

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makers of the kinds of open files.
+#pragma once
+
+#include "sim/os/fs/node.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace rkperf::os {
+
+class PagedNode;
+
+/// A file opened by a name.
+class NamedFile : public File {
+  public:
+    NamedFile(DentryPtr name, std::uint32_t open_flags);
+    int stat(FileStat& st) override;
+    Inode* inode() override { return node().get(); }
+    std::shared_ptr<Dentry> dentry() const override { return name_; }
+    std::string path() const override { return name_->path(); }
+    const NodePtr& node() const { return name_->node; }
+    FsServices& s() const { return name_->node->services(); }
+
+  protected:
+    DentryPtr name_;
+};
+
+/// open(O_PATH): a place in the tree, nothing else.
+FileHandle make_path_file(const DentryPtr& name, std::uint32_t flags);
+FileHandle make_dir_file(const DentryPtr& name, std::uint32_t flags);
+/// Pages of a PagedNode.
+FileHandle make_regular_file(const DentryPtr& name, std::uint32_t flags);
+
+/// Contents made when the file is read from its start; 0 or -errno.
+using ShowFn = std::function<int(std::string& out)>;
+/// Takes what one write(2) brings: bytes taken or -errno.
+using StoreFn = std::function<std::int64_t(std::string_view)>;
+/// `no_read`, `no_write`: errors (-EIO, -EINVAL ...) of an operation without function.
+FileHandle make_text_file(const DentryPtr& name, std::uint32_t flags, ShowFn show, StoreFn store, int no_read, int no_write);
+
+/// Bytes of a directory entry stream (struct linux_dirent64) from entry `pos` on, as many as fit; -EINVAL if not even one
+/// does. `pos` advances.
+std::int64_t fill_dirents(const std::vector<DirEntry>& entries, std::uint64_t& pos, std::span<std::uint8_t> to);
+
+/// lseek for a file of `size` bytes with plain positions: the new position or -errno.
+std::int64_t generic_lseek(std::uint64_t pos, std::uint64_t size, std::int64_t offset, int whence);
+
+} // namespace rkperf::os

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/os/irq/gic_driver.h"
+
+#include "sim/os/kernel.h"
+#include "sim/os/time/time_keeper.h"
+
+namespace rkperf::os {
+
+namespace {
+// GICD and GICR registers this driver uses (GICv3 architecture, IHI 0069, chapter 12).
+constexpr std::uint64_t GICD_CTLR = 0x0000, GICR_WAKER = 0x0014, GICR_SGI = 0x10000;
+constexpr std::uint64_t GICR_IGROUPR0 = GICR_SGI + 0x0080, GICR_ISENABLER0 = GICR_SGI + 0x0100,
+                        GICR_ICENABLER0 = GICR_SGI + 0x0180, GICR_IPRIORITYR = GICR_SGI + 0x0400;
+constexpr std::uint64_t kCtlrEnableGrp1 = 1u << 1, kCtlrAre = 1u << 4;
+constexpr std::uint64_t kDefaultPriority = 0xa0a0a0a0;
+constexpr unsigned kSpurious = 1020, kFirstPpi = 16;
+} // namespace
+
+void GicDriver::init_distributor() {
+    os_.mmio_write(os_.config().gicd_base + GICD_CTLR, kCtlrEnableGrp1 | kCtlrAre);
+}
+
+void GicDriver::init_cpu(int cpu) {
+    const std::uint64_t rd = os_.config().gicr_base + static_cast<unsigned>(cpu) * os_.config().gicr_stride;
+    os_.mmio_write(rd + GICR_WAKER, 0);
+    os_.mmio_write(rd + GICR_IGROUPR0, 0xffffffff);
+    os_.mmio_write(rd + GICR_ICENABLER0, 0xffff0000);
+    for (unsigned i = 0; i < 8; ++i) os_.mmio_write(rd + GICR_IPRIORITYR + 4 * i, kDefaultPriority);
+    os_.mmio_write(rd + GICR_ISENABLER0, 0x0000ffff); // all SGIs
+    os_.msr(sysreg::ICC_SRE_EL1, 7);
+    os_.msr(sysreg::ICC_PMR_EL1, 0xf0);
+    os_.msr(sysreg::ICC_BPR1_EL1, 0);
+    os_.msr(sysreg::ICC_CTLR_EL1, 0); // EOImode 0: EOIR drops priority and deactivates
+    os_.msr(sysreg::ICC_IGRPEN1_EL1, 1);
+}
+
+void GicDriver::send(int cpu, Ipi ipi) {
+    // Aff0 is 0 on every core of the cluster, Aff1 the core's number.
+    const auto aff1 = static_cast<std::uint64_t>(cpu);
+    os_.msr(sysreg::ICC_SGI1R_EL1, static_cast<std::uint64_t>(ipi) << 24 | aff1 << 16 | 1);
+}
+
+void GicDriver::request_percpu(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler) {
+    for (auto& p : percpu_)
+        if (p.intid == intid) return;
+    PercpuIrq p;
+    p.intid = intid;
+    p.name = name;
+    p.handler = std::move(handler);
+    percpu_.push_back(std::move(p));
+}
+
+void GicDriver::enable_percpu(unsigned intid, bool on) {
+    const std::uint64_t rd =
+        os_.config().gicr_base + static_cast<unsigned>(os_.this_cpu()) * os_.config().gicr_stride;
+    os_.mmio_write(rd + (on ? GICR_ISENABLER0 : GICR_ICENABLER0), 1u << intid);
+}
+
+void GicDriver::handle(ke::PtRegs& regs) {
+    Frame f(os_, KernelSymbol::gic_handle_irq);
+    for (;;) {
+        const auto intid = static_cast<unsigned>(os_.mrs(sysreg::ICC_IAR1_EL1) & 0xffffff);
+        if (intid >= kSpurious && intid < 1024) break;
+        const int cpu = os_.this_cpu();
+        for (auto* o : os_.observers()) o->irq(cpu, intid, true);
+        if (intid < kFirstPpi) {
+            os_.msr(sysreg::ICC_EOIR1_EL1, intid);
+            handle_ipi(static_cast<Ipi>(intid));
+        } else {
+            dispatch(intid, regs);
+            os_.msr(sysreg::ICC_EOIR1_EL1, intid);
+        }
+        for (auto* o : os_.observers()) o->irq(cpu, intid, false);
+    }
+}
+
+void GicDriver::dispatch(unsigned intid, ke::PtRegs& regs) {
+    Frame f(os_, KernelSymbol::handle_percpu_devid_irq);
+    for (auto& p : percpu_) {
+        if (p.intid != intid) continue;
+        ++p.count[static_cast<unsigned>(os_.this_cpu())];
+        p.handler(regs);
+        return;
+    }
+    os_.pr_info("irq: unexpected interrupt " + std::to_string(intid));
+    enable_percpu(intid, false); // a level that nobody clears would storm
+}
+
+void GicDriver::queue_call(int cpu, std::shared_ptr<Call> call) {
+    calls_[static_cast<unsigned>(cpu)].push_back(std::move(call));
+    send(cpu, Ipi::call_func);
+}
+
+void GicDriver::queue_irq_work(int cpu, ke::IrqWork& work) {
+    works_[static_cast<unsigned>(cpu)].push_back(&work);
+    send(cpu, Ipi::irq_work);
+}
+
+void GicDriver::handle_ipi(Ipi ipi) {
+    const auto cpu = static_cast<unsigned>(os_.this_cpu());
+    ++ipis_[cpu][static_cast<unsigned>(ipi)];
+    switch (ipi) {
+    case Ipi::reschedule: {
+        Frame f(os_, KernelSymbol::scheduler_ipi);
+        break;
+    }
+    case Ipi::call_func: {
+        Frame f(os_, KernelSymbol::generic_smp_call_function_single_interrupt);
+        while (!calls_[cpu].empty()) {
+            auto c = calls_[cpu].front();
+            calls_[cpu].pop_front();
+            c->fn();
+            c->done_at = os_.core().now();
+            c->done = true;
+        }
+        break;
+    }
+    case Ipi::irq_work: {
+        Frame f(os_, KernelSymbol::irq_work_run);
+        while (!works_[cpu].empty()) {
+            ke::IrqWork* w = works_[cpu].front();
+            works_[cpu].pop_front();
+            w->pending = false;
+            w->func();
+        }
+        break;
+    }
+    case Ipi::timer: os_.time().ipi_timer(static_cast<int>(cpu)); break;
+    default: os_.pr_info("IPI " + std::to_string(static_cast<int>(ipi)) + " has no handler"); break;
+    }
+}
+
+} // namespace rkperf::os

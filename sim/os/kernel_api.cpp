@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the perf subsystem asks of the kernel (ke::Kernel), except user memory (user_memory.cpp) and text (kernel_text.cpp).
+#include "sim/os/irq/gic_driver.h"
+#include "sim/os/kernel.h"
+#include "sim/os/sched/scheduler.h"
+#include "sim/os/signal/signals.h"
+#include "sim/os/time/time_keeper.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace rkperf::os {
+
+namespace {
+
+// Numbers of <linux/capability.h>.
+constexpr int CAP_IPC_LOCK = 14, CAP_SYS_PTRACE = 19, CAP_SYS_ADMIN = 21, CAP_PERFMON = 38;
+
+class PerfFileRef final : public ke::FileRef {
+  public:
+    PerfFileRef(Kernel& os, FileHandle file) : os_(os), file_(std::move(file)) {}
+    ke::FileOperations* perf_ops() override { return file_->perf_ops(); }
+    void kill_fasync(int band) override {
+        if (!(file_->flags & 020000) || !file_->owner_pid) return; // O_ASYNC
+        send_fasync(os_, *file_, band);
+    }
+
+  private:
+    Kernel& os_;
+    FileHandle file_;
+};
+
+} // namespace
+
+void send_fasync(Kernel& os, File& file, int band) {
+    // si_band by si_code POLL_IN, POLL_OUT, POLL_MSG, POLL_ERR, POLL_PRI, POLL_HUP (sigaction(2)).
+    static constexpr std::int64_t kBand[] = {0x41, 0x304, 0x441, 8, 0x82, 0x18};
+    const int signo = file.owner_sig ? file.owner_sig : SIGIO;
+    SigInfo info = siginfo_kernel(SIGIO);
+    if (file.owner_sig) info = siginfo_poll(signo, band, kBand[band - 1], file.async_fd);
+    const int pid = file.owner_pid < 0 ? -file.owner_pid : file.owner_pid;
+    if (file.owner_pid < 0) {
+        for (auto& [tid, t] : os.tasks())
+            if (t->process->pgid == pid && t->process->leader == t) os.signals().send_process(*t, info);
+        return;
+    }
+    Task* t = os.find_task(pid);
+    if (!t) return;
+    if (file.owner_type == 0) // F_OWNER_TID
+        os.signals().send_thread(*t, info);
+    else
+        os.signals().send_process(*t, info);
+}
+
+ke::CpuMask Kernel::cpu_possible_mask() { return static_cast<ke::CpuMask>((1u << percpu_.size()) - 1); }
+
+ke::CpuMask Kernel::cpu_online_mask() {
+    ke::CpuMask m = 0;
+    for (std::size_t i = 0; i < percpu_.size(); ++i) m |= static_cast<ke::CpuMask>(percpu_[i].online) << i;
+    return m;
+}
+
+ke::PtRegs* Kernel::task_pt_regs(ke::TaskBase* task) {
+    auto* t = static_cast<Task*>(task);
+    return t->as ? &t->pt_regs : nullptr;
+}
+
+bool Kernel::local_irq_save() {
+    cpu::Core& c = core();
+    const bool was = c.irq_masked();
+    if (!was) c.set_irq_mask(true);
+    return was;
+}
+
+void Kernel::local_irq_restore(bool was_masked) {
+    if (!was_masked) core().set_irq_mask(false);
+}
+
+void Kernel::preempt_disable() { ++cur().preempt_count; }
+void Kernel::preempt_enable() { --cur().preempt_count; }
+
+std::uint64_t Kernel::local_clock() { return time_->now_ns(); }
+std::uint64_t Kernel::ktime_get_ns(int clockid) { return time_->clock_ns(clockid); }
+std::uint64_t Kernel::jiffies() { return time_->jiffies(); }
+
+void Kernel::hrtimer_start(ke::HrTimer& timer, std::uint64_t expires_ns, int cpu) {
+    const bool was = local_irq_save();
+    time_->start(timer, expires_ns, cpu < 0 ? this_cpu() : cpu);
+    local_irq_restore(was);
+}
+
+bool Kernel::hrtimer_cancel(ke::HrTimer& timer) {
+    const bool was = local_irq_save();
+    const bool queued = time_->cancel(timer);
+    local_irq_restore(was);
+    while (timer.running && timer.cpu != this_cpu()) {
+        charge(20);
+        core().sync();
+    }
+    return queued;
+}
+
+void Kernel::irq_work_queue(ke::IrqWork& work) {
+    if (work.pending) return;
+    work.pending = true;
+    gic_->queue_irq_work(this_cpu(), work);
+}
+
+void Kernel::irq_work_sync(ke::IrqWork& work) {
+    while (work.pending) {
+        charge(20);
+        core().sync();
+    }
+}
+
+int Kernel::smp_call_function_single(int cpu, const std::function<void()>& fn) {
+    if (cpu == this_cpu()) {
+        const bool was = local_irq_save();
+        fn();
+        local_irq_restore(was);
+        return 0;
+    }
+    if (cpu < 0 || cpu >= num_cpus() || !pcpu(cpu).online) return -ENXIO;
+    Frame f(*this, KernelSymbol::smp_call_function_single);
+    auto call = std::make_shared<GicDriver::Call>();
+    call->fn = fn;
+    gic_->queue_call(cpu, call);
+    // The answer is seen when this CPU's own time has reached the moment at which it was given.
+    while (!call->done || core().now() < call->done_at) {
+        charge(20);
+        core().sync();
+    }
+    return 0;
+}
+
+std::uint64_t Kernel::mrs(SysReg reg) { return core().mrs(reg); }
+void Kernel::msr(SysReg reg, std::uint64_t value) { core().msr(reg, value); }
+
+void Kernel::isb() {
+    // The pipeline refills; the figure is the kernel-side estimate for both cores.
+    cpu::KernelWork w;
+    w.instructions = 1;
+    w.extra_cycles = 12;
+    core().charge(w);
+}
+
+void Kernel::request_percpu_irq(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler) {
+    gic_->request_percpu(intid, name, std::move(handler));
+}
+void Kernel::enable_percpu_irq(unsigned intid) { gic_->enable_percpu(intid, true); }
+void Kernel::disable_percpu_irq(unsigned intid) { gic_->enable_percpu(intid, false); }
+
+// --- tasks ---
+
+Task* Kernel::find_task(int tid) {
+    const auto it = pids_.find(tid);
+    return it == pids_.end() ? nullptr : it->second;
+}
+
+int Kernel::alloc_pid() {
+    do {
+        last_pid_ = last_pid_ >= 32767 ? 301 : last_pid_ + 1;
+    } while (pids_.contains(last_pid_));
+    return last_pid_;
+}
+
+void Kernel::register_task(Task& t) {
+    pids_[t.pid] = &t;
+    for (auto* o : observers_) o->task_created(t);
+}
+
+void Kernel::unregister_task(Task& t) {
+    if (pids_.erase(t.pid))
+        for (auto* o : observers_) o->task_exited(t);
+    t.dead = true;
+}
+
+void Kernel::drop_ref(Task& t) {
+    if (--t.refs == 0) delete &t;
+}
+
+void Kernel::read_user_context(const Task& t, UserContext& out) {
+    if (t.on_cpu >= 0)
+        out.save(pcpu(t.on_cpu).user);
+    else
+        out = t.ctx;
+}
+
+void Kernel::write_user_context(Task& t, const UserContext& in) {
+    if (t.on_cpu >= 0)
+        in.load(pcpu(t.on_cpu).user);
+    else
+        t.ctx = in;
+}
+
+ke::TaskBase* Kernel::find_task_by_vpid(std::int32_t pid) {
+    Task* t = find_task(pid);
+    if (t) ++t->refs;
+    return t;
+}
+
+void Kernel::get_task(ke::TaskBase* task) { ++static_cast<Task*>(task)->refs; }
+void Kernel::put_task(ke::TaskBase* task) { drop_ref(*static_cast<Task*>(task)); }
+
+void Kernel::update_task_clock(ke::TaskBase* task) {
+    auto* t = static_cast<Task*>(task);
+    if (t->on_cpu >= 0) sched_->update_curr(t->on_cpu);
+}
+
+bool Kernel::has_cap(const Task& t, int cap) { return t.cred.cap_effective >> cap & 1; }
+
+bool Kernel::capable(ke::Capability cap) {
+    const Task& t = cur();
+    switch (cap) {
+    case ke::Capability::perfmon: return has_cap(t, CAP_PERFMON);
+    case ke::Capability::sys_admin: return has_cap(t, CAP_SYS_ADMIN);
+    case ke::Capability::sys_ptrace: return has_cap(t, CAP_SYS_PTRACE);
+    case ke::Capability::ipc_lock: return has_cap(t, CAP_IPC_LOCK);
+    }
+    return false;
+}
+
+bool Kernel::ptrace_may_access(ke::TaskBase* task) {
+    const Task& me = cur();
+    const auto& t = *static_cast<Task*>(task);
+    if (me.process == t.process) return true;
+    if (has_cap(me, CAP_SYS_PTRACE)) return true;
+    const auto uid = me.cred.uid, gid = me.cred.gid;
+    return uid == t.cred.uid && uid == t.cred.euid && uid == t.cred.suid && gid == t.cred.gid && gid == t.cred.egid &&
+           gid == t.cred.sgid && t.process->dumpable && !(t.cred.cap_permitted & ~me.cred.cap_permitted);
+}
+
+std::uint64_t Kernel::rlimit(int resource) { return cur().process->rlimits[static_cast<unsigned>(resource)].cur; }
+
+void Kernel::send_sigtrap_perf(ke::TaskBase* task, std::uint64_t addr, std::uint32_t type, std::uint64_t sig_data) {
+    signals_->force(*static_cast<Task*>(task), siginfo_perf(addr, type, sig_data));
+}
+
+bool Kernel::signal_pending() { return Signals::pending(cur()); }
+
+void Kernel::cond_resched() {
+    if (cur().need_resched && !core().irq_masked()) sched_->schedule(true);
+}
+
+std::unique_ptr<ke::Mutex> Kernel::make_mutex() { return std::make_unique<KernelMutex>(*this); }
+std::unique_ptr<ke::WaitQueue> Kernel::make_waitqueue() { return std::make_unique<WaitQueueHead>(*this); }
+
+void Kernel::synchronize_rcu() {
+    // A grace period was measured to take three ticks.
+    Frame f(*this, KernelSymbol::synchronize_rcu);
+    const std::uint64_t until = time_->now_ns() + 3 * tick_nsec();
+    Task& me = cur();
+    for (;;) {
+        me.state = TaskState::uninterruptible;
+        if (schedule_until(until) == -ETIME) return;
+    }
+}
+
+// --- files ---
+
+int Kernel::anon_inode_getfd(std::string_view name, ke::FileOperations* ops, bool cloexec) {
+    FileHandle f = vfs_->perf_file(name, ops, 2 /* O_RDWR */);
+    const int fd = cur().files->alloc(f, cloexec, rlimit(7));
+    if (fd >= 0) perf_files_[ops] = f;
+    return fd;
+}
+
+std::unique_ptr<ke::FileRef> Kernel::fget(int fd) {
+    FileHandle f = cur().files->get(fd);
+    if (!f) return nullptr;
+    return std::make_unique<PerfFileRef>(*this, std::move(f));
+}
+
+ke::FileRef* Kernel::file_of(ke::FileOperations* ops) {
+    const auto it = perf_files_.find(ops);
+    if (it == perf_files_.end()) return nullptr;
+    FileHandle f = it->second.lock();
+    if (!f) {
+        perf_files_.erase(it);
+        return nullptr;
+    }
+    file_of_ = std::make_unique<PerfFileRef>(*this, std::move(f));
+    return file_of_.get();
+}
+
+void Kernel::perf_file_released(ke::FileOperations* ops) { perf_files_.erase(ops); }
+
+void Kernel::add_attribute(ke::Attribute attribute) { vfs_->add_attribute(std::move(attribute)); }
+void Kernel::remove_attribute(std::string_view path) { vfs_->remove_attribute(path); }
+
+void Kernel::for_each_vma(ke::TaskBase* task, const std::function<void(const ke::VmaInfo&)>& fn) {
+    auto* t = static_cast<Task*>(task);
+    if (!t->as) return;
+    for (const auto& [start, v] : t->as->vmas()) {
+        (void)start;
+        fn(t->as->info(v));
+    }
+}
+
+// --- pages ---
+
+ke::Page Kernel::alloc_page(int) {
+    const PhysAddr pa = pages_->alloc();
+    if (!pa.v) return {};
+    return {pa, pages_->host(pa)};
+}
+
+void Kernel::free_page(ke::Page page) {
+    if (page) pages_->put(page.pa);
+}
+
+void Kernel::page_write(const ke::Page& page, unsigned offset, const void* from, std::size_t n) {
+    std::memcpy(page.host + offset, from, n);
+    core().kernel_access(page.pa + PhysAddr(offset), n, true);
+}
+
+void Kernel::notice(const ke::EventNotice& n) {
+    for (auto* o : observers_) o->perf_notice(this_cpu(), n);
+}
+
+} // namespace rkperf::os

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the simulated kernel's functions lie, which of them the running context is in, and what entering them costs.
+#include "sim/os/kernel.h"
+
+#include <algorithm>
+#include <array>
+
+namespace rkperf::os {
+
+namespace {
+constexpr unsigned kSymbols = static_cast<unsigned>(KernelSymbol::count_);
+/// _stext of a 6.1 kernel with 48-bit addresses and no KASLR.
+constexpr std::uint64_t kTextBase = 0xffff800008010000;
+constexpr std::uint64_t kStackTop = 0xffff80000a000000;
+constexpr std::uint64_t kFrameBytes = 48;
+
+/// A function is as long as the instructions charged for it, in whole cache lines.
+constexpr std::uint64_t text_size(unsigned i) {
+    const std::uint64_t bytes = std::uint64_t{kKernelSymbols[i].instructions} * 4;
+    return std::max<std::uint64_t>((bytes + 63) & ~std::uint64_t{63}, 128);
+}
+constexpr std::array<std::uint64_t, kSymbols + 1> layout() {
+    std::array<std::uint64_t, kSymbols + 1> a{};
+    a[0] = kTextBase;
+    for (unsigned i = 0; i < kSymbols; ++i) a[i + 1] = a[i] + text_size(i);
+    return a;
+}
+constexpr auto kAddress = layout();
+} // namespace
+
+std::uint64_t Kernel::symbol_address(KernelSymbol s) { return kAddress[static_cast<unsigned>(s)]; }
+
+std::optional<KernelSymbol> Kernel::symbol_at(std::uint64_t address) {
+    if (address < kAddress.front() || address >= kAddress.back()) return std::nullopt;
+    const auto it = std::upper_bound(kAddress.begin(), kAddress.end(), address);
+    return static_cast<KernelSymbol>(it - kAddress.begin() - 1);
+}
+
+void Kernel::enter(KernelSymbol symbol) {
+    PerCpu& p = here();
+    p.frames->push_back({symbol, 0});
+    for (auto* o : observers_) o->kernel_enter(this_cpu(), symbol);
+    charge(info(symbol).instructions);
+}
+
+void Kernel::leave() {
+    PerCpu& p = here();
+    for (auto* o : observers_) o->kernel_leave(this_cpu(), p.frames->back().symbol);
+    p.frames->pop_back();
+}
+
+void Kernel::charge(std::uint32_t instructions) {
+    if (!instructions) return;
+    PerCpu& p = here();
+    cpu::KernelWork w;
+    w.instructions = instructions;
+    // A plausible mix of compiled kernel code: a quarter loads, an eighth stores, a sixth branches.
+    w.loads = instructions / 4;
+    w.stores = instructions / 8;
+    w.branches = instructions / 6;
+    if (p.frames->empty()) {
+        w.code_address = kTextBase;
+    } else {
+        Task::Frame& f = p.frames->back();
+        const auto size = text_size(static_cast<unsigned>(f.symbol));
+        w.code_address = symbol_address(f.symbol) + f.offset % size;
+        f.offset = static_cast<std::uint32_t>((f.offset + instructions * 4) % size);
+    }
+    p.core->charge(w);
+}
+
+void Kernel::kernel_regs(ke::PtRegs& regs, std::uint64_t pc) {
+    regs = ke::PtRegs{};
+    const std::size_t depth = here().frames->size();
+    regs.pc = pc;
+    regs.sp = kStackTop - kFrameBytes * depth;
+    regs.regs[29] = regs.sp;
+    if (depth > 1) {
+        const Task::Frame& f = (*here().frames)[depth - 2];
+        regs.regs[30] = symbol_address(f.symbol) + f.offset;
+    }
+    regs.pstate = 5; // EL1h
+}
+
+void Kernel::fetch_caller_regs(ke::PtRegs& regs) {
+    const auto& frames = *here().frames;
+    const std::uint64_t pc =
+        frames.empty() ? kTextBase : symbol_address(frames.back().symbol) + frames.back().offset;
+    kernel_regs(regs, pc);
+}
+
+std::size_t Kernel::kernel_callchain(const ke::PtRegs& regs, std::span<std::uint64_t> out) {
+    if (out.empty()) return 0;
+    std::size_t n = 0;
+    out[n++] = regs.pc;
+    const auto& frames = *here().frames;
+    const std::size_t depth = std::min<std::size_t>((kStackTop - regs.sp) / kFrameBytes, frames.size());
+    for (std::size_t i = depth; i-- > 1 && n < out.size();) {
+        const Task::Frame& f = frames[i - 1];
+        out[n++] = symbol_address(f.symbol) + f.offset;
+    }
+    return n;
+}
+
+} // namespace rkperf::os

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// The set of mappings of an address space: finding, splitting, merging, removing.
+#include "sim/os/mm/address_space.h"
+
+#include "sim/os/kernel.h"
+#include "sim/os/sched/scheduler.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <sys/mman.h>
+
+namespace rkperf::os {
+
+namespace {
+constexpr std::uint64_t kMinAddress = 0x10000; // vm.mmap_min_addr
+} // namespace
+
+AddressSpace::AddressSpace(Kernel& k) : os_(k), table_(k.pages()), asid_(k.alloc_asid()) {}
+
+AddressSpace::~AddressSpace() {
+    table_.for_each(0, 1ull << 48, [&](std::uint64_t, std::uint64_t& pte) { os_.pages().put(mem::desc::address(pte, 3)); });
+    os_.sched().forget(*this);
+}
+
+const Vma* AddressSpace::find(std::uint64_t addr) const {
+    auto it = vmas_.upper_bound(addr);
+    if (it == vmas_.begin()) return nullptr;
+    --it;
+    return addr < it->second.end ? &it->second : nullptr;
+}
+
+ke::VmaInfo AddressSpace::info(const Vma& v) const {
+    ke::VmaInfo i;
+    i.start = v.start;
+    i.end = v.end;
+    i.pgoff = v.pgoff;
+    i.prot = v.prot;
+    i.flags = (v.map_flags & MAP_SHARED) ? MAP_SHARED : MAP_PRIVATE;
+    if (v.map_flags & MAP_LOCKED) i.flags |= MAP_LOCKED;
+    i.vm_exec = v.prot & PROT_EXEC;
+    i.path = v.name;
+    if (v.file) {
+        i.has_file = true;
+        i.path = v.file->path();
+        if (Inode* n = v.file->inode()) {
+            i.inode = {n->dev_major, n->dev_minor, n->ino, n->generation};
+            i.build_id = n->build_id();
+        }
+    } else if (i.path.empty()) {
+        if (v.start <= cur_brk && v.end >= start_brk && start_brk != cur_brk)
+            i.path = "[heap]";
+        else if (v.start <= start_stack && v.end >= start_stack)
+            i.path = "[stack]";
+        else
+            i.path = "//anon";
+    }
+    return i;
+}
+
+std::uint64_t AddressSpace::total_vm() const {
+    std::uint64_t n = 0;
+    for (const auto& [s, v] : vmas_) n += (v.end - s) >> kPageShift;
+    return n;
+}
+
+std::optional<PhysAddr> AddressSpace::lookup(std::uint64_t addr, bool write) const {
+    const std::uint64_t* pte = const_cast<PageTable&>(table_).entry(addr, false);
+    if (!pte || !mem::desc::is_valid(*pte)) return std::nullopt;
+    if (!(*pte & mem::desc::kApUser)) return std::nullopt;
+    if (write && (*pte & mem::desc::kApReadOnly)) return std::nullopt;
+    return PhysAddr(mem::desc::address(*pte, 3).v + (addr & ~kPageMask));
+}
+
+std::optional<std::uint64_t> AddressSpace::find_gap(std::uint64_t length) const {
+    // Top down from mmap_base, as arm64 does with the default layout.
+    std::uint64_t top = mmap_base;
+    for (auto it = vmas_.rbegin(); it != vmas_.rend(); ++it) {
+        const Vma& v = it->second;
+        if (v.start >= mmap_base) continue;
+        if (v.end <= top && top - v.end >= length) return top - length;
+        top = std::min(top, v.start);
+    }
+    if (top >= kMinAddress && top - kMinAddress >= length) return top - length;
+    return std::nullopt;
+}
+
+bool AddressSpace::is_free(std::uint64_t start, std::uint64_t end) const {
+    auto it = vmas_.lower_bound(start);
+    if (it != vmas_.end() && it->second.start < end) return false;
+    return it == vmas_.begin() || std::prev(it)->second.end <= start;
+}
+
+bool AddressSpace::covered(std::uint64_t start, std::uint64_t end) const {
+    while (start < end) {
+        const Vma* v = find(start);
+        if (!v) return false;
+        start = v->end;
+    }
+    return true;
+}
+
+AddressSpace::Iter AddressSpace::split(Iter it, std::uint64_t at) {
+    Vma upper = it->second;
+    upper.start = at;
+    upper.pgoff += (at - it->second.start) >> kPageShift;
+    it->second.end = at;
+    if (upper.ops) {
+        it->second.request = std::make_shared<VmaRequest>(it->second, this);
+        upper.request = std::make_shared<VmaRequest>(upper, this);
+        upper.ops->mmap_open(*upper.request);
+    }
+    return vmas_.emplace(at, std::move(upper)).first;
+}
+
+void AddressSpace::flush(std::uint64_t start, std::uint64_t end) {
+    // TLBI VAE1IS reaches every core.
+    const std::uint64_t pages = (end - start) >> kPageShift;
+    for (int c = 0; c < os_.num_cpus(); ++c) {
+        cpu::Core& core = *os_.pcpu(c).core;
+        if (pages > 64) {
+            core.tlb_invalidate(asid_, ~0ull);
+        } else {
+            for (std::uint64_t va = start; va < end; va += kPageSize) core.tlb_invalidate(asid_, va >> kPageShift);
+        }
+    }
+    os_.charge(static_cast<std::uint32_t>(std::min<std::uint64_t>(pages, 64) * 4 + 20));
+}
+
+void AddressSpace::zap(std::uint64_t start, std::uint64_t end) {
+    std::uint32_t n = 0;
+    table_.for_each(start, end, [&](std::uint64_t, std::uint64_t& pte) {
+        os_.pages().put(mem::desc::address(pte, 3));
+        pte = 0;
+        --rss_;
+        ++n;
+    });
+    if (!n) return;
+    os_.charge(n * 100);
+    flush(start, end);
+}
+
+void AddressSpace::remove_range(std::uint64_t start, std::uint64_t end) {
+    auto it = vmas_.lower_bound(start);
+    if (it != vmas_.begin() && std::prev(it)->second.end > start) it = split(std::prev(it), start);
+    std::vector<Vma> gone;
+    while (it != vmas_.end() && it->second.start < end) {
+        if (it->second.end > end) split(it, end);
+        gone.push_back(std::move(it->second));
+        it = vmas_.erase(it);
+    }
+    for (Vma& v : gone) {
+        zap(v.start, v.end);
+        if (v.map_flags & MAP_LOCKED) locked_vm -= (v.end - v.start) >> kPageShift;
+        // The mapping's reference keeps the file alive until its owner has been told.
+        if (v.ops) v.ops->mmap_close(*v.request);
+    }
+}
+
+namespace {
+bool can_merge(const Vma& a, const Vma& b) {
+    if (a.end != b.start || a.prot != b.prot || a.map_flags != b.map_flags || a.kind != b.kind || a.ops || b.ops) return false;
+    if (a.name != b.name || a.file != b.file || a.dont_copy != b.dont_copy || a.wipe_on_fork != b.wipe_on_fork) return false;
+    if (a.map_flags & MAP_GROWSDOWN) return false;
+    return !a.file || a.pgoff + ((a.end - a.start) >> kPageShift) == b.pgoff;
+}
+} // namespace
+
+AddressSpace::Iter AddressSpace::merge(Iter it) {
+    if (auto next = std::next(it); next != vmas_.end() && can_merge(it->second, next->second)) {
+        it->second.end = next->second.end;
+        vmas_.erase(next);
+    }
+    if (it != vmas_.begin()) {
+        auto prev = std::prev(it);
+        if (can_merge(prev->second, it->second)) {
+            prev->second.end = it->second.end;
+            vmas_.erase(it);
+            return prev;
+        }
+    }
+    return it;
+}
+
+AddressSpace::Iter AddressSpace::insert(Vma v) {
+    const std::uint64_t start = v.start;
+    return merge(vmas_.emplace(start, std::move(v)).first);
+}
+
+void AddressSpace::unmap_all() {
+    if (!vmas_.empty()) remove_range(0, 1ull << 48);
+    start_brk = cur_brk = 0;
+}
+
+std::shared_ptr<AddressSpace> AddressSpace::fork() {
+    auto child = std::make_shared<AddressSpace>(os_);
+    child->start_brk = start_brk, child->cur_brk = cur_brk, child->start_stack = start_stack, child->mmap_base = mmap_base;
+    child->start_code = start_code, child->end_code = end_code, child->start_data = start_data, child->end_data = end_data;
+    child->arg_start = arg_start, child->arg_end = arg_end, child->env_start = env_start, child->env_end = env_end;
+    child->vdso = vdso;
+    std::uint32_t pages = 0;
+    for (auto& [start, v] : vmas_) {
+        if (v.dont_copy) continue;
+        Vma copy = v;
+        copy.map_flags &= ~static_cast<std::uint32_t>(MAP_LOCKED);
+        if (v.ops) {
+            copy.request = std::make_shared<VmaRequest>(copy, child.get());
+            copy.ops->mmap_open(*copy.request);
+        }
+        child->vmas_.emplace(start, copy);
+        os_.charge(250);
+        if (v.wipe_on_fork || v.ops) continue;
+        const bool shared = v.map_flags & MAP_SHARED;
+        table_.for_each(v.start, v.end, [&](std::uint64_t va, std::uint64_t& pte) {
+            if (!shared) pte |= mem::desc::kApReadOnly;
+            std::uint64_t* to = child->table_.entry(va, true);
+            if (!to) return;
+            *to = pte;
+            os_.pages().get(mem::desc::address(pte, 3));
+            ++child->rss_;
+            ++pages;
+        });
+    }
+    os_.charge(pages * 220);
+    flush(0, 1ull << 48);
+    return child;
+}
+
+} // namespace rkperf::os

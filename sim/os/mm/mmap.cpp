@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// mmap, munmap, mprotect, mremap, madvise, brk and their relations, with Linux's checks in Linux's order.
+#include "sim/os/kernel.h"
+#include "sim/os/mm/address_space.h"
+#include "sim/os/mm/shmem.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <sys/mman.h>
+
+namespace rkperf::os {
+
+namespace {
+constexpr std::uint64_t kTaskSize = 1ull << 48;
+constexpr int kRlimitData = 2, kRlimitAs = 9, kRlimitMemlock = 8;
+constexpr std::uint64_t align_up(std::uint64_t n) { return (n + kPageSize - 1) & kPageMask; }
+} // namespace
+
+std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int prot, int flags, FileHandle file,
+                                std::uint64_t offset) {
+    Frame f(os_, KernelSymbol::do_mmap);
+    if (offset & ~kPageMask) return -EINVAL;
+    if (!length) return -EINVAL;
+    const std::uint64_t len = align_up(length);
+    if (!len || len > kTaskSize) return -ENOMEM;
+    if (offset + len < offset) return -EOVERFLOW;
+    if (vmas_.size() > 65530) return -ENOMEM;
+    const int type = flags & 0xf;
+    if (type != MAP_SHARED && type != MAP_PRIVATE && type != 3 /* MAP_SHARED_VALIDATE */) return -EINVAL;
+    const bool shared = type != MAP_PRIVATE;
+
+    std::uint64_t start = addr;
+    if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
+        if (start & ~kPageMask) return -EINVAL;
+        if (start > kTaskSize - len) return -ENOMEM;
+        if (start < 0x10000 && !Kernel::has_cap(os_.cur(), 17 /* CAP_SYS_RAWIO */)) return -EPERM;
+        if ((flags & MAP_FIXED_NOREPLACE) && !is_free(start, start + len)) return -EEXIST;
+    } else {
+        start = align_up(start);
+        if (!start || start > kTaskSize - len || start < 0x10000 || !is_free(start, start + len)) {
+            const auto gap = find_gap(len);
+            if (!gap) return -ENOMEM;
+            start = *gap;
+        }
+    }
+    if ((total_vm() << kPageShift) + len > os_.rlimit(kRlimitAs)) return -ENOMEM;
+
+    Vma v;
+    v.start = start;
+    v.end = start + len;
+    v.prot = static_cast<std::uint32_t>(prot) & 7;
+    v.map_flags = shared ? MAP_SHARED : MAP_PRIVATE;
+    v.pgoff = offset >> kPageShift;
+    if (flags & MAP_LOCKED) {
+        const std::uint64_t limit = os_.rlimit(kRlimitMemlock) >> kPageShift;
+        if (locked_vm + (len >> kPageShift) > limit && !os_.capable(ke::Capability::ipc_lock)) return -EAGAIN;
+        v.map_flags |= MAP_LOCKED;
+    }
+    if (flags & MAP_GROWSDOWN) v.map_flags |= MAP_GROWSDOWN;
+    if (file && !(flags & MAP_ANONYMOUS)) {
+        if (shared && (prot & PROT_WRITE) && !file->writable()) return -EACCES;
+        if (!file->readable()) return -EACCES;
+        if (shared && !file->writable()) v.max_prot &= ~static_cast<std::uint32_t>(PROT_WRITE);
+        v.file = file;
+        if (file->perf_ops()) {
+            v.kind = VmaKind::device_ops;
+            v.ops = file->perf_ops();
+            v.dont_copy = v.dont_expand = v.dont_dump = true;
+        } else if (file->inode()) {
+            v.kind = VmaKind::file;
+        } else {
+            const std::int64_t r = file->mmap_anonymous(shared);
+            if (r < 0) return r;
+            v.file.reset(); // /dev/zero
+            if (shared) v.file = std::make_shared<ShmemFile>(os_, len), v.kind = VmaKind::file;
+        }
+    } else if (shared) {
+        v.file = std::make_shared<ShmemFile>(os_, len);
+        v.kind = VmaKind::file;
+        v.pgoff = 0;
+    } else {
+        v.pgoff = start >> kPageShift;
+    }
+
+    if (flags & MAP_FIXED) remove_range(start, start + len);
+    if (v.ops) {
+        v.request = std::make_shared<VmaRequest>(v, this);
+        const std::int64_t r = v.ops->mmap(*v.request);
+        if (r < 0) return r;
+    }
+    if (v.map_flags & MAP_LOCKED) locked_vm += len >> kPageShift;
+    const Iter it = insert(std::move(v));
+    os_.perf().perf_event_mmap(info(it->second));
+    if ((flags & (MAP_POPULATE | MAP_LOCKED)) && prot != PROT_NONE && !it->second.ops)
+        for (std::uint64_t a = start; a < start + len; a += kPageSize)
+            if (!lookup(a, false) && handle_fault(a, prot & PROT_WRITE && !shared, false, false).signal) break;
+    return static_cast<std::int64_t>(start);
+}
+
+std::int64_t AddressSpace::map_special(std::uint64_t addr, std::uint64_t length, int prot, std::string name, int flags) {
+    Vma v;
+    v.start = addr;
+    v.end = addr + align_up(length);
+    v.prot = static_cast<std::uint32_t>(prot);
+    v.map_flags = static_cast<std::uint32_t>(MAP_PRIVATE | flags);
+    v.pgoff = addr >> kPageShift;
+    v.name = std::move(name);
+    if (v.name == "[vdso]") v.kind = VmaKind::special, v.pgoff = 0;
+    const Iter it = insert(std::move(v));
+    os_.perf().perf_event_mmap(info(it->second));
+    return static_cast<std::int64_t>(addr);
+}
+
+std::int64_t AddressSpace::munmap(std::uint64_t addr, std::uint64_t length) {
+    Frame f(os_, KernelSymbol::__do_munmap);
+    if ((addr & ~kPageMask) || addr > kTaskSize || length > kTaskSize - addr) return -EINVAL;
+    const std::uint64_t len = align_up(length);
+    if (!len) return -EINVAL;
+    remove_range(addr, addr + len);
+    return 0;
+}
+
+std::int64_t AddressSpace::mprotect(std::uint64_t addr, std::uint64_t length, int prot) {
+    Frame f(os_, KernelSymbol::do_mprotect_pkey);
+    const bool grows_down = prot & PROT_GROWSDOWN;
+    prot &= ~(PROT_GROWSDOWN | PROT_GROWSUP);
+    if (addr & ~kPageMask) return -EINVAL;
+    if (!length) return 0;
+    const std::uint64_t len = align_up(length), end = addr + len;
+    if (end <= addr) return -ENOMEM;
+    if (prot & ~7) return -EINVAL;
+    const Vma* first = find(addr);
+    if (!first) return -ENOMEM;
+    if (grows_down) addr = first->start;
+    for (std::uint64_t at = addr; at < end;) {
+        auto it = vmas_.upper_bound(at);
+        if (it == vmas_.begin() || std::prev(it)->second.end <= at) return -ENOMEM;
+        --it;
+        if (static_cast<std::uint32_t>(prot) & ~it->second.max_prot) return -EACCES;
+        if (it->second.start < at) it = split(it, at);
+        if (it->second.end > end) split(it, end);
+        at = it->second.end;
+        if (it->second.prot == static_cast<std::uint32_t>(prot)) continue;
+        it->second.prot = static_cast<std::uint32_t>(prot);
+        Vma& v = it->second;
+        const bool shared = v.map_flags & MAP_SHARED;
+        std::uint32_t n = 0;
+        table_.for_each(v.start, v.end, [&](std::uint64_t, std::uint64_t& pte) {
+            const PhysAddr pa = mem::desc::address(pte, 3);
+            // Writable at once only where no copy can be needed; the rest is decided at the next write.
+            const bool writable = (prot & PROT_WRITE) && !shared && pa != os_.zero_page() && os_.pages().refs(pa) == 1;
+            pte = mem::desc::page(pa, attributes(v, writable));
+            ++n;
+        });
+        os_.charge(n * 30);
+        flush(v.start, v.end);
+        it = merge(it);
+        os_.perf().perf_event_mmap(info(it->second));
+    }
+    return 0;
+}
+
+std::int64_t AddressSpace::mremap(std::uint64_t old_addr, std::uint64_t old_len, std::uint64_t new_len, int flags,
+                                  std::uint64_t new_addr) {
+    Frame f(os_, KernelSymbol::do_mmap);
+    if (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED | 4 /* MREMAP_DONTUNMAP */)) return -EINVAL;
+    if ((flags & MREMAP_FIXED) && !(flags & MREMAP_MAYMOVE)) return -EINVAL;
+    if (flags & 4) return -EINVAL;
+    if (old_addr & ~kPageMask) return -EINVAL;
+    old_len = align_up(old_len);
+    new_len = align_up(new_len);
+    if (!new_len) return -EINVAL;
+    if ((flags & MREMAP_FIXED) && ((new_addr & ~kPageMask) || new_len > kTaskSize || new_addr > kTaskSize - new_len ||
+                                   (old_addr + old_len > new_addr && new_addr + new_len > old_addr)))
+        return -EINVAL;
+    const Vma* v = find(old_addr);
+    if (!v || old_addr + old_len > v->end) return -EFAULT;
+    if (!old_len) return -EINVAL;
+    if (v->dont_expand && new_len > old_len) return -EFAULT;
+    if (new_len < old_len && !(flags & MREMAP_FIXED)) {
+        remove_range(old_addr + new_len, old_addr + old_len);
+        return static_cast<std::int64_t>(old_addr);
+    }
+    if (new_len == old_len && !(flags & MREMAP_FIXED)) return static_cast<std::int64_t>(old_addr);
+    const bool at_end = old_addr + old_len == v->end;
+    if (!(flags & MREMAP_FIXED) && at_end && old_addr + new_len <= kTaskSize && is_free(v->end, old_addr + new_len)) {
+        auto it = std::prev(vmas_.upper_bound(old_addr));
+        it->second.end = old_addr + new_len;
+        merge(it);
+        return static_cast<std::int64_t>(old_addr);
+    }
+    if (!(flags & MREMAP_MAYMOVE)) return -ENOMEM;
+    std::uint64_t to = new_addr;
+    if (flags & MREMAP_FIXED) {
+        remove_range(to, to + new_len);
+    } else {
+        const auto gap = find_gap(new_len);
+        if (!gap) return -ENOMEM;
+        to = *gap;
+    }
+    auto it = std::prev(vmas_.upper_bound(old_addr));
+    if (it->second.start < old_addr) it = split(it, old_addr);
+    if (it->second.end > old_addr + old_len) split(it, old_addr + old_len);
+    Vma moved = it->second;
+    moved.start = to;
+    moved.end = to + new_len;
+    if (moved.kind == VmaKind::anonymous) moved.pgoff = it->second.pgoff;
+    const std::uint64_t keep = std::min(old_len, new_len);
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> entries;
+    table_.for_each(old_addr, old_addr + keep, [&](std::uint64_t va, std::uint64_t& pte) {
+        entries.emplace_back(va, pte);
+        pte = 0;
+    });
+    for (const auto& [va, pte] : entries) *table_.entry(va - old_addr + to, true) = pte;
+    os_.charge(static_cast<std::uint32_t>(entries.size() * 60));
+    zap(old_addr + keep, old_addr + old_len);
+    vmas_.erase(it);
+    if (moved.ops) {
+        auto old_request = moved.request;
+        moved.request = std::make_shared<VmaRequest>(moved, this);
+        moved.ops->mmap_open(*moved.request);
+        moved.ops->mmap_close(*old_request);
+    }
+    flush(old_addr, old_addr + old_len);
+    insert(std::move(moved));
+    return static_cast<std::int64_t>(to);
+}
+
+std::int64_t AddressSpace::madvise(std::uint64_t addr, std::uint64_t length, int advice) {
+    Frame f(os_, KernelSymbol::do_madvise);
+    switch (advice) {
+    case MADV_NORMAL: case MADV_RANDOM: case MADV_SEQUENTIAL: case MADV_WILLNEED: case MADV_DONTNEED: case MADV_FREE:
+    case MADV_REMOVE: case MADV_DONTFORK: case MADV_DOFORK: case MADV_MERGEABLE: case MADV_UNMERGEABLE: case MADV_HUGEPAGE:
+    case MADV_NOHUGEPAGE: case MADV_DONTDUMP: case MADV_DODUMP: case MADV_WIPEONFORK: case MADV_KEEPONFORK: case MADV_COLD:
+    case MADV_PAGEOUT: case MADV_POPULATE_READ: case MADV_POPULATE_WRITE: break;
+    default: return -EINVAL;
+    }
+    if (addr & ~kPageMask) return -EINVAL;
+    const std::uint64_t end = addr + align_up(length);
+    if (end < addr) return -EINVAL;
+    if (end == addr) return 0;
+    bool hole = false;
+    for (std::uint64_t at = addr; at < end;) {
+        auto it = vmas_.upper_bound(at);
+        if (it == vmas_.begin() || std::prev(it)->second.end <= at) {
+            hole = true;
+            if (it == vmas_.end()) break;
+            at = it->second.start;
+            continue;
+        }
+        --it;
+        Vma& v = it->second;
+        const std::uint64_t part_end = std::min(end, v.end);
+        switch (advice) {
+        case MADV_DONTNEED:
+        case MADV_FREE:
+            if (v.map_flags & MAP_LOCKED) return -EINVAL;
+            if (advice == MADV_FREE && (v.file || v.ops)) return -EINVAL;
+            if (!v.ops) zap(at, part_end);
+            break;
+        case MADV_DONTFORK: v.dont_copy = true; break;
+        case MADV_DOFORK: v.dont_copy = v.ops != nullptr; break;
+        case MADV_DONTDUMP: v.dont_dump = true; break;
+        case MADV_DODUMP: v.dont_dump = false; break;
+        case MADV_WIPEONFORK:
+            if (v.file || (v.map_flags & MAP_SHARED)) return -EINVAL;
+            v.wipe_on_fork = true;
+            break;
+        case MADV_KEEPONFORK: v.wipe_on_fork = false; break;
+        case MADV_POPULATE_READ:
+        case MADV_POPULATE_WRITE:
+            for (std::uint64_t a = at; a < part_end; a += kPageSize) {
+                const bool write = advice == MADV_POPULATE_WRITE;
+                if (!lookup(a, write) && handle_fault(a, write, false, false).signal) return -EFAULT;
+            }
+            break;
+        default: break; // hints without an effect that a program could see
+        }
+        at = part_end;
+    }
+    return hole ? -ENOMEM : 0;
+}
+
+std::int64_t AddressSpace::brk(std::uint64_t addr) {
+    Frame f(os_, KernelSymbol::__do_sys_brk);
+    const auto same = static_cast<std::int64_t>(cur_brk);
+    if (addr < start_brk) return same;
+    if (addr - start_brk > os_.rlimit(kRlimitData)) return same;
+    const std::uint64_t from = align_up(cur_brk), to = align_up(addr);
+    if (from == to) {
+        cur_brk = addr;
+        return static_cast<std::int64_t>(addr);
+    }
+    if (to < from) {
+        remove_range(to, from);
+        cur_brk = addr;
+        return static_cast<std::int64_t>(addr);
+    }
+    if (!is_free(from, to + kPageSize) || (total_vm() << kPageShift) + (to - from) > os_.rlimit(kRlimitAs)) return same;
+    Vma v;
+    v.start = from;
+    v.end = to;
+    v.prot = PROT_READ | PROT_WRITE;
+    v.map_flags = MAP_PRIVATE;
+    v.pgoff = from >> kPageShift;
+    cur_brk = addr;
+    const Iter it = insert(std::move(v));
+    os_.perf().perf_event_mmap(info(it->second));
+    return static_cast<std::int64_t>(addr);
+}
+
+std::int64_t AddressSpace::msync(std::uint64_t addr, std::uint64_t length, int flags) {
+    if (flags & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) return -EINVAL;
+    if (addr & ~kPageMask) return -EINVAL;
+    if ((flags & MS_ASYNC) && (flags & MS_SYNC)) return -EINVAL;
+    const std::uint64_t end = addr + align_up(length);
+    if (end < addr) return -ENOMEM;
+    if (!covered(addr, end)) return -ENOMEM;
+    if (flags & MS_SYNC)
+        for (std::uint64_t at = addr; at < end;) {
+            const Vma* v = find(at);
+            if (v->file && (v->map_flags & MAP_SHARED)) v->file->fsync();
+            at = v->end;
+        }
+    return 0;
+}
+
+std::int64_t AddressSpace::mincore(std::uint64_t addr, std::uint64_t length, std::uint64_t vec) {
+    if (addr & ~kPageMask) return -EINVAL;
+    if (addr > kTaskSize || length > kTaskSize - addr) return -ENOMEM;
+    const std::uint64_t end = addr + align_up(length);
+    if (!covered(addr, end)) return -ENOMEM;
+    for (std::uint64_t a = addr; a < end; a += kPageSize) {
+        const std::uint8_t present = lookup(a, false) ? 1 : 0;
+        if (const int e = os_.put_user(vec + ((a - addr) >> kPageShift), &present, 1)) return e;
+    }
+    return 0;
+}
+
+std::int64_t AddressSpace::mlock(std::uint64_t addr, std::uint64_t length, bool lock) {
+    const std::uint64_t start = addr & kPageMask, end = align_up(addr + length);
+    if (end < start) return -EINVAL;
+    if (start == end) return 0;
+    const std::uint64_t limit = os_.rlimit(kRlimitMemlock);
+    if (lock && !os_.capable(ke::Capability::ipc_lock)) {
+        if (!limit) return -EPERM;
+        if (locked_vm + ((end - start) >> kPageShift) > limit >> kPageShift) return -ENOMEM;
+    }
+    for (std::uint64_t at = start; at < end;) {
+        auto it = vmas_.upper_bound(at);
+        if (it == vmas_.begin() || std::prev(it)->second.end <= at) return -ENOMEM;
+        --it;
+        if (it->second.start < at) it = split(it, at);
+        if (it->second.end > end) split(it, end);
+        Vma& v = it->second;
+        const bool was = v.map_flags & MAP_LOCKED;
+        const std::uint64_t n = (v.end - v.start) >> kPageShift;
+        if (lock && !was) v.map_flags |= MAP_LOCKED, locked_vm += n;
+        if (!lock && was) v.map_flags &= ~static_cast<std::uint32_t>(MAP_LOCKED), locked_vm -= n;
+        at = v.end;
+        if (lock && v.prot)
+            for (std::uint64_t a = v.start; a < v.end; a += kPageSize)
+                if (!lookup(a, v.prot & PROT_WRITE)) handle_fault(a, (v.prot & PROT_WRITE) && !(v.map_flags & MAP_SHARED), false, false);
+        merge(it);
+    }
+    return 0;
+}
+
+} // namespace rkperf::os

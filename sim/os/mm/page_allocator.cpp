@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/os/mm/page_allocator.h"
+
+#include <cstring>
+
+namespace rkperf::os {
+
+PageAllocator::PageAllocator(mem::PhysicalMemory& memory, PhysAddr first, std::uint64_t bytes)
+    : memory_(memory), first_(first), total_(bytes >> kPageShift), free_count_(total_) {}
+
+PhysAddr PageAllocator::alloc() {
+    std::uint64_t index;
+    if (!free_.empty()) {
+        index = free_.back();
+        free_.pop_back();
+        std::memset(memory_.host(PhysAddr(first_.v + (index << kPageShift))), 0, kPageSize);
+    } else if (next_ < total_) {
+        index = next_++;
+        refs_.push_back(0);
+    } else {
+        return PhysAddr(0);
+    }
+    refs_[index] = 1;
+    --free_count_;
+    return PhysAddr(first_.v + (index << kPageShift));
+}
+
+void PageAllocator::get(PhysAddr page) { ++refs_[(page.v - first_.v) >> kPageShift]; }
+
+void PageAllocator::put(PhysAddr page) {
+    const std::uint64_t index = (page.v - first_.v) >> kPageShift;
+    if (--refs_[index]) return;
+    free_.push_back(index);
+    ++free_count_;
+}
+
+std::uint32_t PageAllocator::refs(PhysAddr page) const { return refs_[(page.v - first_.v) >> kPageShift]; }
+
+} // namespace rkperf::os

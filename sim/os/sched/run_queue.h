@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tasks that are ready on one CPU, and the constants of the fair class (Linux 6.1 defaults for eight CPUs).
+#pragma once
+
+#include "sim/os/task.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace rkperf::os {
+
+inline constexpr int kSchedOther = 0, kSchedFifo = 1, kSchedRr = 2, kSchedBatch = 3, kSchedIdle = 5;
+
+namespace fair {
+inline constexpr std::uint64_t kLatencyNs = 24'000'000, kMinGranularityNs = 3'000'000, kWakeupGranularityNs = 4'000'000;
+inline constexpr std::uint64_t kRrSliceNs = 100'000'000;
+inline constexpr std::uint64_t kNice0Weight = 1024;
+/// Weight by nice -20..19: each step is a factor of about 1.25 (sched(7), "sched_prio_to_weight" in the kernel).
+inline constexpr std::array<std::uint32_t, 40> kWeights = {
+    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
+    3906,  3121,  2501,  1991,  1586,  1277,  1024,  820,   655,   526,   423,  335,  272,  215,
+    172,   137,   110,   87,    70,    56,    45,    36,    29,    23,    18,   15};
+inline std::uint64_t weight(const SchedEntity& e) {
+    return e.policy == kSchedIdle ? 3 : kWeights[static_cast<unsigned>(e.nice + 20)];
+}
+} // namespace fair
+
+inline bool is_rt(const SchedEntity& e) { return e.policy == kSchedFifo || e.policy == kSchedRr; }
+
+struct RunQueue {
+    std::vector<Task*> rt;     ///< queued real-time tasks, highest priority first, FIFO within one
+    std::vector<Task*> fair;   ///< queued fair tasks, by vruntime, then order of arrival
+    std::uint64_t min_vruntime{};
+    std::uint64_t load{};      ///< sum of weights, running one included
+    unsigned nr{};             ///< tasks on the queue, running one included
+    Task* migrate_away{};      ///< running task that must leave this CPU
+};
+
+} // namespace rkperf::os

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/os/sched/scheduler.h"
+
+#include "sim/os/irq/gic_driver.h"
+#include "sim/os/kernel.h"
+#include "sim/os/mm/address_space.h"
+#include "sim/os/time/time_keeper.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace rkperf::os {
+
+Scheduler::Scheduler(Kernel& k) : os_(k) {
+    for (int i = 0; i < k.num_cpus(); ++i) rqs_.push_back(std::make_unique<RunQueue>());
+}
+Scheduler::~Scheduler() = default;
+
+unsigned Scheduler::nr_running(int cpu) const { return rq(cpu).nr; }
+bool Scheduler::has_runnable(int cpu) const { return !rq(cpu).rt.empty() || !rq(cpu).fair.empty(); }
+
+Picoseconds Scheduler::next_runnable(int cpu) const {
+    Picoseconds best = kNever;
+    for (const auto* list : {&rq(cpu).rt, &rq(cpu).fair})
+        for (const Task* t : *list) best = std::min(best, t->se.runnable_at);
+    return best;
+}
+
+bool Scheduler::may_run_now(const Task& t, int cpu) const {
+    return t.se.runnable_at <= os_.pcpu(cpu).core->now();
+}
+
+void Scheduler::insert(RunQueue& q, Task& t) {
+    t.se.order = ++order_;
+    if (is_rt(t.se)) {
+        const auto pos = std::find_if(q.rt.begin(), q.rt.end(),
+                                      [&](const Task* o) { return o->se.rt_priority < t.se.rt_priority; });
+        q.rt.insert(pos, &t);
+    } else {
+        const auto pos = std::find_if(q.fair.begin(), q.fair.end(),
+                                      [&](const Task* o) { return o->se.vruntime > t.se.vruntime; });
+        q.fair.insert(pos, &t);
+    }
+}
+
+void Scheduler::remove(RunQueue& q, Task& t) {
+    for (auto* list : {&q.rt, &q.fair}) {
+        const auto pos = std::find(list->begin(), list->end(), &t);
+        if (pos != list->end()) list->erase(pos);
+    }
+}
+
+void Scheduler::update_curr(int cpu) {
+    Task* t = os_.pcpu(cpu).current;
+    if (!t || t == os_.pcpu(cpu).idle) return;
+    const std::uint64_t now = os_.pcpu(cpu).core->now().v / 1000;
+    if (now <= t->se.exec_start) return;
+    const std::uint64_t delta = now - t->se.exec_start;
+    t->se.exec_start = now;
+    t->sum_exec_runtime += delta;
+    if (is_rt(t->se)) return;
+    t->se.vruntime += delta * fair::kNice0Weight / fair::weight(t->se);
+    RunQueue& q = rq(cpu);
+    std::uint64_t v = t->se.vruntime;
+    if (!q.fair.empty()) v = std::min(v, q.fair.front()->se.vruntime);
+    q.min_vruntime = std::max(q.min_vruntime, v);
+}
+
+void Scheduler::enqueue(int cpu, Task& t, bool wakeup) {
+    RunQueue& q = rq(cpu);
+    if (!is_rt(t.se) && wakeup) {
+        // A sleeper is owed at most half a scheduling latency.
+        const std::uint64_t credit = fair::kLatencyNs / 2;
+        const std::uint64_t floor = q.min_vruntime > credit ? q.min_vruntime - credit : 0;
+        t.se.vruntime = std::max(t.se.vruntime, floor);
+    }
+    t.task_cpu = cpu;
+    t.se.on_rq = true;
+    t.se.runnable_at = os_.core().now();
+    insert(q, t);
+    ++q.nr;
+    q.load += fair::weight(t.se);
+}
+
+void Scheduler::dequeue(int cpu, Task& t) {
+    RunQueue& q = rq(cpu);
+    remove(q, t);
+    t.se.on_rq = false;
+    --q.nr;
+    q.load -= fair::weight(t.se);
+}
+
+int Scheduler::select_cpu(Task& t, bool fork) const {
+    const int prev = t.task_cpu;
+    const auto allowed = [&](int c) { return t.cpus_allowed >> c & 1 && os_.pcpu(c).online; };
+    if (!fork && allowed(prev) && rq(prev).nr == 0) return prev;
+    // The idle CPU of the highest capacity, the nearest number first; else the least loaded for its capacity.
+    int best = -1;
+    std::uint64_t best_load = 0, best_cap = 0;
+    for (int c = 0; c < os_.num_cpus(); ++c) {
+        if (!allowed(c)) continue;
+        const std::uint64_t cap = os_.config().cpu_capacity[static_cast<unsigned>(c)];
+        const std::uint64_t load = rq(c).load * 1024 / cap;
+        if (best < 0 || load < best_load || (load == best_load && cap > best_cap)) {
+            best = c;
+            best_load = load;
+            best_cap = cap;
+        }
+    }
+    return best < 0 ? prev : best;
+}
+
+void Scheduler::resched(int cpu) {
+    Task* curr = os_.pcpu(cpu).current;
+    curr->need_resched = true;
+    if (cpu != os_.this_cpu()) os_.gic().send(cpu, Ipi::reschedule);
+}
+
+void Scheduler::check_preempt(int cpu, Task& t) {
+    Task* curr = os_.pcpu(cpu).current;
+    if (curr == os_.pcpu(cpu).idle) return resched(cpu);
+    if (is_rt(t.se)) {
+        if (!is_rt(curr->se) || t.se.rt_priority > curr->se.rt_priority) resched(cpu);
+        return;
+    }
+    if (is_rt(curr->se)) return;
+    if (curr->se.policy == kSchedIdle && t.se.policy != kSchedIdle) return resched(cpu);
+    if (t.se.policy != kSchedOther) return;
+    update_curr(cpu);
+    const std::uint64_t gran = fair::kWakeupGranularityNs * fair::kNice0Weight / fair::weight(t.se);
+    if (curr->se.vruntime > t.se.vruntime + gran) resched(cpu);
+}
+
+bool Scheduler::try_to_wake_up(Task& t) {
+    if (t.state == TaskState::running || t.state == TaskState::zombie || t.state == TaskState::dead) return false;
+    t.state = TaskState::running;
+    if (t.se.on_rq) return true; // it was on its way to sleep and has not left its CPU yet
+    Frame f(os_, KernelSymbol::try_to_wake_up);
+    const int cpu = select_cpu(t, false);
+    if (cpu != t.task_cpu) {
+        ++t.se.migrations;
+        os_.perf().perf_event_task_migrate(t);
+        // vruntime is relative to its queue's minimum.
+        const std::uint64_t old_min = rq(t.task_cpu).min_vruntime, new_min = rq(cpu).min_vruntime;
+        t.se.vruntime = t.se.vruntime + new_min > old_min ? t.se.vruntime + new_min - old_min : 0;
+    }
+    enqueue(cpu, t, true);
+    check_preempt(cpu, t);
+    return true;
+}
+
+void Scheduler::fork(Task& child, const Task& parent) {
+    child.se.policy = parent.se.policy;
+    child.se.nice = parent.se.nice;
+    child.se.rt_priority = parent.se.rt_priority;
+    if (parent.se.reset_on_fork) {
+        child.se.policy = kSchedOther;
+        child.se.rt_priority = 0;
+        child.se.nice = std::max(child.se.nice, 0);
+    }
+    child.cpus_allowed = parent.cpus_allowed;
+    child.task_cpu = parent.task_cpu;
+}
+
+void Scheduler::wake_up_new_task(Task& t) {
+    Frame f(os_, KernelSymbol::wake_up_new_task);
+    t.state = TaskState::running;
+    const int cpu = select_cpu(t, true);
+    t.se.vruntime = rq(cpu).min_vruntime;
+    enqueue(cpu, t, false);
+    check_preempt(cpu, t);
+}
+
+void Scheduler::yield() {
+    const int cpu = os_.this_cpu();
+    Task& t = os_.cur();
+    update_curr(cpu);
+    RunQueue& q = rq(cpu);
+    // Behind everybody of its class; schedule() queues it again by vruntime.
+    if (!is_rt(t.se) && !q.fair.empty()) t.se.vruntime = std::max(t.se.vruntime, q.fair.back()->se.vruntime);
+    schedule(false);
+}
+
+Task* Scheduler::pick_next(int cpu) {
+    RunQueue& q = rq(cpu);
+    for (auto* list : {&q.rt, &q.fair})
+        for (Task* t : *list)
+            if (may_run_now(*t, cpu)) return t;
+    return os_.pcpu(cpu).idle;
+}
+
+void Scheduler::schedule(bool preempt) {
+    const bool was = os_.local_irq_save();
+    int cpu = os_.this_cpu();
+    Task& prev = os_.cur();
+    Task* idle = os_.pcpu(cpu).idle;
+    {
+        Frame f(os_, KernelSymbol::__schedule);
+        update_curr(cpu);
+        prev.need_resched = false;
+        RunQueue& q = rq(cpu);
+        if (&prev != idle) {
+            if (prev.state == TaskState::running) {
+                if (!(prev.cpus_allowed >> cpu & 1)) {
+                    // It may not stay here: hand it to another CPU as if it had just woken there.
+                    --q.nr;
+                    q.load -= fair::weight(prev.se);
+                    prev.se.on_rq = false;
+                    leaving_[cpu] = &prev;
+                } else {
+                    insert(q, prev);
+                }
+            } else {
+                --q.nr;
+                q.load -= fair::weight(prev.se);
+                prev.se.on_rq = false;
+            }
+        }
+        if (!has_runnable(cpu)) newidle_balance(cpu);
+        Task* next = pick_next(cpu);
+        if (next != idle) remove(q, *next);
+        if (next == &prev) {
+            os_.local_irq_restore(was);
+            return;
+        }
+        ++switches_;
+        if (&prev != idle) ++(prev.state == TaskState::running && preempt ? prev.nivcsw : prev.nvcsw);
+        context_switch(cpu, prev, *next);
+        // From here on this is `prev` again, perhaps on another CPU.
+    }
+    finish_switch();
+    os_.local_irq_restore(was);
+}
+
+void Scheduler::context_switch(int cpu, Task& prev, Task& next) {
+    auto& p = os_.pcpu(cpu);
+    os_.perf().perf_event_task_sched_out(prev, next);
+    for (auto* o : os_.observers()) o->task_switch(cpu, prev, next);
+    {
+        Frame f(os_, KernelSymbol::__switch_to);
+        if (prev.as) prev.ctx.save(p.user);
+        prev.on_cpu = -1;
+        p.current = &next;
+        next.on_cpu = cpu;
+        next.task_cpu = cpu;
+        next.se.exec_start = p.core->now().v / 1000;
+        next.se.slice_start_runtime = next.sum_exec_runtime;
+        if (next.as) {
+            if (next.as.get() != active_as_[cpu]) {
+                p.core->set_address_space(next.as->pgd(), next.as->asid());
+                active_as_[cpu] = next.as.get();
+            }
+            next.ctx.load(p.user);
+        }
+    }
+    switched_from_[cpu] = &prev;
+    p.frames = &next.kstack;
+    Fibre::switch_to(*prev.fibre, *next.fibre);
+}
+
+void Scheduler::finish_switch() {
+    const int cpu = os_.this_cpu();
+    Task* prev = switched_from_[cpu];
+    switched_from_[cpu] = nullptr;
+    Task& me = os_.cur();
+    os_.perf().perf_event_task_sched_in(*prev, me);
+    if (leaving_[cpu]) {
+        Task* t = leaving_[cpu];
+        leaving_[cpu] = nullptr;
+        const int to = select_cpu(*t, true);
+        ++t->se.migrations;
+        os_.perf().perf_event_task_migrate(*t);
+        t->se.vruntime = rq(to).min_vruntime;
+        enqueue(to, *t, false);
+        check_preempt(to, *t);
+    }
+    if (prev->state == TaskState::dead || prev->state == TaskState::zombie) {
+        prev->fibre.reset();
+        if (prev->state == TaskState::dead) os_.drop_ref(*prev);
+    }
+}
+
+void Scheduler::switch_address_space() {
+    const int cpu = os_.this_cpu();
+    AddressSpace* as = os_.cur().as.get();
+    os_.core().set_address_space(as->pgd(), as->asid());
+    active_as_[cpu] = as;
+}
+
+void Scheduler::forget(const AddressSpace& as) {
+    for (auto& a : active_as_)
+        if (a == &as) a = nullptr;
+}
+
+bool Scheduler::newidle_balance(int cpu) {
+    // Takes one waiting task from the CPU with the most of them.
+    int from = -1;
+    unsigned most = 1;
+    for (int c = 0; c < os_.num_cpus(); ++c)
+        if (c != cpu && rq(c).nr > most) {
+            most = rq(c).nr;
+            from = c;
+        }
+    if (from < 0) return false;
+    for (Task* t : rq(from).fair) {
+        if (!(t->cpus_allowed >> cpu & 1) || t->on_cpu >= 0) continue;
+        move(*t, from, cpu);
+        return true;
+    }
+    return false;
+}
+
+void Scheduler::move(Task& t, int from, int to) {
+    dequeue(from, t);
+    t.se.vruntime = t.se.vruntime - std::min(rq(from).min_vruntime, t.se.vruntime) + rq(to).min_vruntime;
+    const Picoseconds at = t.se.runnable_at;
+    ++t.se.migrations;
+    os_.perf().perf_event_task_migrate(t);
+    enqueue(to, t, false);
+    t.se.runnable_at = std::max(at, t.se.runnable_at);
+}
+
+void Scheduler::tick() {
+    const int cpu = os_.this_cpu();
+    Task& curr = os_.cur();
+    {
+        Frame f(os_, KernelSymbol::scheduler_tick);
+        update_curr(cpu);
+        RunQueue& q = rq(cpu);
+        if (&curr == os_.pcpu(cpu).idle) {
+            if (has_runnable(cpu)) curr.need_resched = true;
+        } else if (curr.se.policy == kSchedRr) {
+            if (curr.sum_exec_runtime - curr.se.slice_start_runtime >= fair::kRrSliceNs && !q.rt.empty() &&
+                q.rt.front()->se.rt_priority == curr.se.rt_priority)
+                curr.need_resched = true;
+        } else if (!is_rt(curr.se) && !q.fair.empty()) {
+            const std::uint64_t n = q.nr;
+            const std::uint64_t period = n > fair::kLatencyNs / fair::kMinGranularityNs ? n * fair::kMinGranularityNs : fair::kLatencyNs;
+            const std::uint64_t slice = std::max(period * fair::weight(curr.se) / std::max<std::uint64_t>(q.load, 1), fair::kMinGranularityNs);
+            const std::uint64_t ran = curr.sum_exec_runtime - curr.se.slice_start_runtime;
+            if (ran > slice || (ran >= fair::kMinGranularityNs && curr.se.vruntime > q.fair.front()->se.vruntime + slice))
+                curr.need_resched = true;
+        }
+    }
+    os_.perf().perf_event_task_tick();
+    // Idle CPUs have no tick of their own: wake one that could take a waiting task.
+    if (rq(cpu).nr > 1)
+        for (int c = os_.num_cpus() - 1; c >= 0; --c)
+            if (rq(c).nr == 0 && c != cpu) {
+                const bool any = std::any_of(rq(cpu).fair.begin(), rq(cpu).fair.end(),
+                                             [&](const Task* t) { return t->cpus_allowed >> c & 1; });
+                if (any) {
+                    resched(c);
+                    break;
+                }
+            }
+}
+
+int Scheduler::set_affinity(Task& t, ke::CpuMask mask) {
+    mask &= os_.cpu_online_mask();
+    if (!mask) return -EINVAL;
+    t.cpus_allowed = mask;
+    const int cpu = t.task_cpu;
+    if (mask >> cpu & 1) return 0;
+    if (&t == &os_.cur()) {
+        schedule(false);
+    } else if (t.on_cpu >= 0) {
+        resched(t.on_cpu);
+        // The caller may rely on the task having left: wait as the migration stopper does.
+        while (t.on_cpu >= 0 && !(t.cpus_allowed >> t.on_cpu & 1)) {
+            os_.charge(20);
+            os_.core().sync();
+        }
+    } else if (t.se.on_rq) {
+        const int to = select_cpu(t, true);
+        move(t, cpu, to);
+        check_preempt(to, t);
+    }
+    return 0;
+}
+
+int Scheduler::set_policy(Task& t, int policy, int rt_priority, int nice) {
+    const bool queued = t.se.on_rq && t.on_cpu < 0, counted = t.se.on_rq;
+    const int cpu = t.task_cpu;
+    update_curr(cpu);
+    if (queued) remove(rq(cpu), t);
+    if (counted) rq(cpu).load -= fair::weight(t.se);
+    t.se.policy = policy;
+    t.se.rt_priority = rt_priority;
+    t.se.nice = nice;
+    if (counted) rq(cpu).load += fair::weight(t.se);
+    if (queued) {
+        insert(rq(cpu), t);
+        check_preempt(cpu, t);
+    } else if (t.on_cpu >= 0 && has_runnable(t.on_cpu)) {
+        resched(t.on_cpu);
+    }
+    return 0;
+}
+
+} // namespace rkperf::os

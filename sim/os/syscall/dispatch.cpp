@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/os/syscall/dispatch.h"
+
+#include "sim/os/exec/id_registers.h"
+#include "sim/os/signal/signals.h"
+#include "sim/os/syscall/tables.h"
+
+#include <array>
+#include <cerrno>
+
+namespace rkperf::os {
+
+namespace {
+
+constexpr int kMaxSyscalls = 512;
+
+std::array<const SyscallRow*, kMaxSyscalls> build_table() {
+    std::array<const SyscallRow*, kMaxSyscalls> table{};
+    for (const auto rows : {fs_syscalls(), mm_syscalls(), process_syscalls(), signal_syscalls(), time_syscalls(),
+                            misc_syscalls(), perf_syscalls()})
+        for (const SyscallRow& r : rows) table[static_cast<unsigned>(r.nr)] = &r;
+    return table;
+}
+
+void do_syscall(Kernel& k, Task& t) {
+    a64::CpuState& u = k.user();
+    const int nr = static_cast<int>(u.x[8]);
+    t.syscall_nr = nr;
+    t.orig_x0 = u.x[0];
+    const int cpu = k.this_cpu();
+    for (auto* o : k.observers()) o->syscall(cpu, t, nr, true);
+    std::int64_t result = -ENOSYS;
+    const SyscallRow* row = find_syscall(nr);
+    {
+        Frame f(k, KernelSymbol::invoke_syscall);
+        if (row) {
+            result = row->call(k, t, {u.x[0], u.x[1], u.x[2], u.x[3], u.x[4], u.x[5]});
+        } else {
+            k.report_unknown_syscall(t, nr);
+        }
+    }
+    // The task may be on another CPU by now.
+    k.user().x[0] = static_cast<std::uint64_t>(result);
+    if (result <= kERESTARTSYS && result >= kERESTART_RESTARTBLOCK) t.syscall_restart = true;
+    for (auto* o : k.observers()) o->syscall(k.this_cpu(), t, nr, false);
+}
+
+void do_fault(Kernel& k, Task& t, bool exec) {
+    const a64::Fault fault = k.user().fault;
+    const std::uint64_t addr = exec ? k.user().pc : fault.addr & 0x00ff'ffff'ffff'ffffull;
+    if ((fault.status & 0x3f) == 0x21) {
+        k.signals().force(t, siginfo_fault(SIGBUS, 1 /* BUS_ADRALN */, fault.addr));
+        return;
+    }
+    Frame f(k, KernelSymbol::do_page_fault);
+    const FaultResult r = t.as->handle_fault(addr, fault.write && !fault.cache_maintenance, exec, true);
+    if (r.signal) k.signals().force(t, siginfo_fault(r.signal, r.code, exec ? k.user().pc : fault.addr));
+}
+
+} // namespace
+
+const SyscallRow* find_syscall(int nr) {
+    static const auto table = build_table();
+    return nr >= 0 && nr < kMaxSyscalls ? table[static_cast<unsigned>(nr)] : nullptr;
+}
+
+void handle_sync_exception(Kernel& k, Task& t) {
+    a64::CpuState& u = k.user();
+    const a64::Stop stop = u.stop;
+    u.stop = a64::Stop::none;
+    Frame entry(k, KernelSymbol::el0t_64_sync);
+    k.charge_bhb();
+    k.core().set_irq_mask(false);
+    switch (stop) {
+    case a64::Stop::svc: {
+        Frame f(k, KernelSymbol::el0_svc);
+        do_syscall(k, t);
+        break;
+    }
+    case a64::Stop::data_abort: {
+        Frame f(k, KernelSymbol::el0_da);
+        do_fault(k, t, false);
+        break;
+    }
+    case a64::Stop::insn_abort: {
+        Frame f(k, KernelSymbol::el0_ia);
+        do_fault(k, t, true);
+        break;
+    }
+    case a64::Stop::brk: {
+        Frame f(k, KernelSymbol::el0_dbg);
+        k.signals().force(t, siginfo_fault(SIGTRAP, 1 /* TRAP_BRKPT */, u.pc));
+        break;
+    }
+    case a64::Stop::undefined:
+    case a64::Stop::trap_sysreg: {
+        Frame f(k, KernelSymbol::el0_undef);
+        if (emulate_id_register_read(k, u)) break;
+        k.report_undefined(t, u.pc);
+        k.signals().force(t, siginfo_fault(SIGILL, 1 /* ILL_ILLOPC */, u.pc));
+        break;
+    }
+    case a64::Stop::pc_alignment:
+    case a64::Stop::sp_alignment: {
+        Frame f(k, KernelSymbol::el0_pc);
+        const bool pc = stop == a64::Stop::pc_alignment;
+        k.signals().force(t, siginfo_fault(SIGBUS, 1 /* BUS_ADRALN */, pc ? u.pc : u.x[a64::kSp]));
+        break;
+    }
+    case a64::Stop::wait:
+    case a64::Stop::isb:
+    case a64::Stop::none: break;
+    default: {
+        Frame f(k, KernelSymbol::el0_undef);
+        k.report_undefined(t, u.pc);
+        k.signals().force(t, siginfo_fault(SIGILL, 1 /* ILL_ILLOPC */, u.pc));
+        break;
+    }
+    }
+}
+
+} // namespace rkperf::os

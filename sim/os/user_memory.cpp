@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel access to user memory: through the page tables, with faults resolved where that is allowed.
+#include "sim/os/kernel.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace rkperf::os {
+
+namespace {
+/// TASK_SIZE with 48-bit addresses.
+constexpr std::uint64_t kTaskSize = 1ull << 48;
+/// Copy loops move 16 bytes per instruction pair.
+constexpr std::uint32_t copy_cost(std::size_t n) { return static_cast<std::uint32_t>(12 + n / 8); }
+} // namespace
+
+bool Kernel::access_ok(std::uint64_t addr, std::uint64_t n) { return addr <= kTaskSize && n <= kTaskSize - addr; }
+
+namespace {
+
+/// Calls fn(host pointer, bytes, physical address) for the parts of [addr, addr + n) page by page; false on a fault.
+template <class Fn>
+bool for_each_part(Kernel& k, AddressSpace& as, std::uint64_t addr, std::size_t n, bool write, bool may_fault, Fn&& fn) {
+    while (n) {
+        const std::size_t part = std::min<std::size_t>(n, kPageSize - (addr & ~kPageMask));
+        auto pa = as.lookup(addr, write);
+        if (!pa) {
+            if (!may_fault || as.handle_fault(addr, write, false, false).signal) return false;
+            pa = as.lookup(addr, write);
+            if (!pa) return false;
+        }
+        fn(k.memory().host(*pa), part, *pa);
+        addr += part;
+        n -= part;
+    }
+    return true;
+}
+
+} // namespace
+
+int Kernel::get_user(void* to, std::uint64_t from, std::size_t n) {
+    if (!n) return 0;
+    from &= 0x00ff'ffff'ffff'ffffull; // top byte ignored (tagged addresses)
+    if (!access_ok(from, n) || !cur().as) return -EFAULT;
+    charge(copy_cost(n));
+    auto* out = static_cast<std::uint8_t*>(to);
+    const bool ok = for_each_part(*this, *cur().as, from, n, false, true, [&](const std::uint8_t* host, std::size_t part, PhysAddr pa) {
+        std::memcpy(out, host, part);
+        out += part;
+        core().kernel_access(pa, part, false);
+    });
+    return ok ? 0 : -EFAULT;
+}
+
+int Kernel::put_user(std::uint64_t to, const void* from, std::size_t n) {
+    if (!n) return 0;
+    to &= 0x00ff'ffff'ffff'ffffull;
+    if (!access_ok(to, n) || !cur().as) return -EFAULT;
+    charge(copy_cost(n));
+    auto* in = static_cast<const std::uint8_t*>(from);
+    const bool ok = for_each_part(*this, *cur().as, to, n, true, true, [&](std::uint8_t* host, std::size_t part, PhysAddr pa) {
+        std::memcpy(host, in, part);
+        in += part;
+        core().kernel_access(pa, part, true);
+    });
+    return ok ? 0 : -EFAULT;
+}
+
+int Kernel::get_string(std::uint64_t from, std::string& out, std::size_t max) {
+    out.clear();
+    from &= 0x00ff'ffff'ffff'ffffull;
+    while (out.size() < max) {
+        if (!access_ok(from, 1) || !cur().as) return -EFAULT;
+        const std::size_t part = std::min<std::size_t>(max - out.size(), kPageSize - (from & ~kPageMask));
+        bool end = false;
+        const bool ok = for_each_part(*this, *cur().as, from, part, false, true, [&](const std::uint8_t* host, std::size_t n, PhysAddr pa) {
+            const auto* z = static_cast<const std::uint8_t*>(std::memchr(host, 0, n));
+            const std::size_t len = z ? static_cast<std::size_t>(z - host) : n;
+            out.append(reinterpret_cast<const char*>(host), len);
+            end = z != nullptr;
+            core().kernel_access(pa, std::max<std::size_t>(len, 1), false);
+        });
+        if (!ok) return -EFAULT;
+        if (end) {
+            charge(static_cast<std::uint32_t>(20 + out.size() / 4));
+            return 0;
+        }
+        from += part;
+    }
+    return -ENAMETOOLONG;
+}
+
+std::string Kernel::strndup_user(std::uint64_t from, std::size_t max, int& error) {
+    std::string s;
+    error = get_string(from, s, max);
+    if (error == -ENAMETOOLONG) error = -EINVAL;
+    return s;
+}
+
+std::size_t Kernel::copy_from_user_nofault(void* to, std::uint64_t from, std::size_t n) {
+    from &= 0x00ff'ffff'ffff'ffffull;
+    if (!access_ok(from, n) || !cur().as) return 0;
+    auto* out = static_cast<std::uint8_t*>(to);
+    std::size_t done = 0;
+    for_each_part(*this, *cur().as, from, n, false, false, [&](const std::uint8_t* host, std::size_t part, PhysAddr pa) {
+        std::memcpy(out + done, host, part);
+        done += part;
+        core().kernel_access(pa, part, false);
+    });
+    return done;
+}
+
+std::uint64_t Kernel::virt_to_phys(std::uint64_t user_va) {
+    if (!cur().as || user_va >= kTaskSize) return 0;
+    const auto pa = cur().as->lookup(user_va, false);
+    return pa ? pa->v : 0;
+}
+
+std::uint64_t Kernel::page_size_at(std::uint64_t va) { return virt_to_phys(va) ? kPageSize : 0; }
+
+std::size_t Kernel::access_remote(AddressSpace& as, std::uint64_t addr, void* buffer, std::size_t n, bool write) {
+    auto* b = static_cast<std::uint8_t*>(buffer);
+    std::size_t done = 0;
+    for_each_part(*this, as, addr, n, write, true, [&](std::uint8_t* host, std::size_t part, PhysAddr pa) {
+        if (write)
+            std::memcpy(host, b + done, part);
+        else
+            std::memcpy(b + done, host, part);
+        done += part;
+        core().kernel_access(pa, part, write);
+    });
+    return done;
+}
+
+} // namespace rkperf::os

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/os/wait_queue.h"
+
+#include "sim/os/kernel.h"
+
+namespace rkperf::os {
+
+void WaitQueueHead::add(Entry& e) {
+    if (e.head) return;
+    e.head = this;
+    e.pos = entries_.insert(entries_.end(), &e);
+}
+
+void WaitQueueHead::remove(Entry& e) {
+    if (e.head != this) return;
+    entries_.erase(e.pos);
+    e.head = nullptr;
+}
+
+void WaitQueueHead::wake_up(int exclusive_count) {
+    if (entries_.empty()) return;
+    // A woken entry may remove itself or others: walk a copy and skip what has gone.
+    const std::vector<Entry*> copy(entries_.begin(), entries_.end());
+    for (Entry* e : copy) {
+        bool there = false;
+        for (Entry* x : entries_) there |= x == e;
+        if (!there) continue;
+        const bool exclusive = e->exclusive;
+        if (e->func)
+            e->func(*e);
+        else
+            kernel_.wake_up_process(*e->task);
+        if (exclusive && exclusive_count > 0 && --exclusive_count == 0) break;
+    }
+}
+
+void KernelMutex::lock() {
+    Task* me = &kernel_.cur();
+    while (owner_) {
+        WaitQueueHead::Entry e;
+        e.task = me;
+        e.exclusive = true;
+        waiters_.add(e);
+        me->state = TaskState::uninterruptible;
+        kernel_.schedule();
+        waiters_.remove(e);
+    }
+    owner_ = me;
+}
+
+void KernelMutex::unlock() {
+    owner_ = nullptr;
+    waiters_.wake_up(1);
+}
+
+bool KernelMutex::try_lock() {
+    if (owner_) return false;
+    owner_ = &kernel_.cur();
+    return true;
+}
+
+} // namespace rkperf::os
