@@ -15,6 +15,7 @@
 // a window of mapped memory. Compared afterwards: X0-X30, SP, PC, NZCV, V0-V31, FPSR, memory, and how the instruction
 // ended (completed, exception, memory fault). Encodings that row.decode refuses must be undefined in Unicorn as well,
 // unless DiffOptions::lax_undefined says otherwise.
+// Ready for use (needs libunicorn; built if RK_HAVE_UNICORN is defined).
 #pragma once
 
 #include "models/a64/insn.h"
