@@ -5,12 +5,12 @@
 enum { LINE = 64 };
 
 struct line {
-    struct line *next;
+    struct line* next;
     uint64_t value;
-    char fill[LINE - sizeof(void *) - sizeof(uint64_t)];
+    char fill[LINE - sizeof(void*) - sizeof(uint64_t)];
 };
 
-__attribute__((noinline)) static uint64_t chase(const struct line *p, uint64_t steps) {
+WORKLOAD_FUNCTION static uint64_t chase(const struct line* p, uint64_t steps) {
     uint64_t sum = 0;
     while (steps--) {
         sum += p->value;
@@ -19,18 +19,18 @@ __attribute__((noinline)) static uint64_t chase(const struct line *p, uint64_t s
     return sum;
 }
 
-int main(int argc, char **argv) {
-    uint64_t kib = workload_arg(argc, argv, 1, 4096, 1u << 22), steps = workload_arg(argc, argv, 2, 2000000, 1ull << 40);
+int main(int argc, char** argv) {
+    uint64_t kib = workload_arg(argc, argv, 1, 4096, 1u << 22),
+             steps = workload_arg(argc, argv, 2, 2000000, 1ull << 40);
     size_t n = (size_t)kib * 1024 / LINE;
-    struct line *lines = aligned_alloc(LINE, n * LINE);
-    uint32_t *order = malloc(n * sizeof(*order));
+    struct line* lines = aligned_alloc(LINE, n * LINE);
+    uint32_t* order = malloc(n * sizeof(*order));
     uint64_t seed = 3;
     if (!lines || !order) {
         fprintf(stderr, "chase: no memory for %llu KiB\n", (unsigned long long)kib);
         return 1;
     }
-    for (size_t i = 0; i < n; i++)
-        order[i] = (uint32_t)i;
+    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
     for (size_t i = n - 1; i; i--) {
         size_t j = (size_t)(workload_random(&seed) % (i + 1));
         uint32_t t = order[i];

@@ -9,7 +9,8 @@
 //     1          the nop before exact_end
 //
 // The N conditional branches are taken N - 1 times. No loads, stores or system calls happen in between.
-// Without argument N is 2500000, which makes 10000002 instructions.
+// Without argument N is 2500000, which makes 10000002 instructions. The whole program then executes
+// 4 * N + 11 instructions at EL0, and 4 * N + 17 + 7 * DIGITS with an argument of DIGITS digits.
 
     .text
     .globl  _start

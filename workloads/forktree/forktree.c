@@ -5,9 +5,8 @@
 
 #include "common/workload.h"
 
-__attribute__((noinline)) static uint64_t work(uint64_t x, uint64_t steps) {
-    while (steps--)
-        x = x * 6364136223846793005u + 1442695040888963407u;
+WORKLOAD_FUNCTION static uint64_t work(uint64_t x, uint64_t steps) {
+    while (steps--) x = x * 6364136223846793005u + 1442695040888963407u;
     return x;
 }
 
@@ -41,7 +40,7 @@ static uint64_t node(uint64_t depth, uint64_t name, uint64_t steps) {
     return sum;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     uint64_t depth = workload_arg(argc, argv, 1, 4, 10), steps = workload_arg(argc, argv, 2, 300000, 1ull << 40);
     return workload_report("forktree", node(depth, 1, steps));
 }

@@ -11,6 +11,6 @@ struct scan_result {
     struct buffer build_ids; // the content of the BUILD_ID feature
 };
 
-void recording_scan(const struct perfdata *f, const struct evlist *list, bool build_ids, struct scan_result *out);
+void recording_scan(const struct perfdata* f, const struct evlist* list, bool build_ids, struct scan_result* out);
 
 #endif

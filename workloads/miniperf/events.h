@@ -13,13 +13,13 @@ struct count {
 
 // One event as the user named it. It is opened once per CPU and thread: cell (c, t) is c * threads + t.
 struct event {
-    char *name;
+    char* name;
     struct perf_event_attr attr;
     struct int_list own_cpus; // the CPUs of the event's PMU; empty: any
     int leader;               // index of the group's leader, itself when alone
     int members;              // size of the group, valid for the leader
-    char *group_name;
-    const char *unit;
+    char* group_name;
+    const char* unit;
     double scale;
     bool precise_max; // try the highest precise_ip that opens
     bool user_chose;  // the user said :u, :k or :h
@@ -31,23 +31,23 @@ struct event {
     int open_errno;
     struct int_list cpus; // CPUs it is opened on; one -1 for "wherever the task runs"
     int threads;
-    int *fd;
-    uint64_t *id;
-    struct count *last; // stat: values at the previous interval
+    int* fd;
+    uint64_t* id;
+    struct count* last; // stat: values at the previous interval
 };
 
 struct evlist {
-    struct event *ev;
+    struct event* ev;
     int n;
     int groups;
 };
 
-void events_parse(struct evlist *list, const char *text);
-struct event *events_add(struct evlist *list, const char *name, uint32_t type, uint64_t config);
-const char *event_unit(const struct event *e);
-bool event_is(const struct event *e, uint32_t type, uint64_t config);
-static inline bool event_is_leader(const struct evlist *l, const struct event *e) { return &l->ev[e->leader] == e; }
-static inline int event_cells(const struct event *e) { return e->cpus.n * e->threads; }
+void events_parse(struct evlist* list, const char* text);
+struct event* events_add(struct evlist* list, const char* name, uint32_t type, uint64_t config);
+const char* event_unit(const struct event* e);
+bool event_is(const struct event* e, uint32_t type, uint64_t config);
+static inline bool event_is_leader(const struct evlist* l, const struct event* e) { return &l->ev[e->leader] == e; }
+static inline int event_cells(const struct event* e) { return e->cpus.n * e->threads; }
 
 // Names known without sysfs (names.c).
 struct known_event {
@@ -57,25 +57,25 @@ struct known_event {
 };
 extern const struct known_event known_events[];
 extern const int known_event_count;
-bool cache_event_config(const char *name, uint64_t *config);
-char *cache_event_name(int cache, int op, int result);
+bool cache_event_config(const char* name, uint64_t* config);
+char* cache_event_name(int cache, int op, int result);
 
 // PMUs found in sysfs (pmu.c).
 struct pmu {
-    char *name;
+    char* name;
     uint32_t type;
     struct int_list cpus;
 };
-int pmu_list(struct pmu **out);
-const struct pmu *pmu_find(const char *name);
-bool pmu_has_event(const char *pmu, const char *event);
+int pmu_list(struct pmu** out);
+const struct pmu* pmu_find(const char* name);
+bool pmu_has_event(const char* pmu, const char* event);
 // Each event name of a PMU goes to the callback.
-void pmu_each_event(const char *pmu, void (*each)(const char *name, void *arg), void *arg);
+void pmu_each_event(const char* pmu, void (*each)(const char* name, void* arg), void* arg);
 // Applies "event=0x11,long=1" or alias names to an attr; the text of the fault, or NULL when all is well.
-char *pmu_apply_terms(const struct pmu *pmu, const char *terms, struct event *e);
-bool tracepoint_id(const char *system, const char *name, uint64_t *id);
+char* pmu_apply_terms(const struct pmu* pmu, const char* terms, struct event* e);
+bool tracepoint_id(const char* system, const char* name, uint64_t* id);
 
-_Noreturn void unknown_event(const char *name);
-int command_list(int argc, char **argv);
+_Noreturn void unknown_event(const char* name);
+int command_list(int argc, char** argv);
 
 #endif

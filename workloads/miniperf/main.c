@@ -7,20 +7,21 @@
 #include "record.h"
 #include "version.h"
 
-static const char help[] = "usage: miniperf COMMAND [OPTION]... [PROGRAM [ARGUMENT]...]\n"
-                           "  stat      count events while a program runs\n"
-                           "  record    sample events into a perf.data file\n"
-                           "  list      show the events that are known here\n"
-                           "  --version, --help\n"
-                           "'miniperf COMMAND --help' lists a command's options.\n";
+static const char help[] =
+    "usage: miniperf COMMAND [OPTION]... [PROGRAM [ARGUMENT]...]\n"
+    "  stat      count events while a program runs\n"
+    "  record    sample events into a perf.data file\n"
+    "  list      show the events that are known here\n"
+    "  --version, --help\n"
+    "'miniperf COMMAND --help' lists a command's options.\n";
 
 static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
+    const char* name;
+    int (*run)(int argc, char** argv);
 } commands[] = {{"stat", command_stat}, {"record", command_record}, {"list", command_list}};
 
-int main(int argc, char **argv) {
-    const char *name = argc > 1 ? argv[1] : NULL;
+int main(int argc, char** argv) {
+    const char* name = argc > 1 ? argv[1] : NULL;
     if (!name) {
         fputs(help, stderr);
         return EXIT_USAGE;

@@ -11,7 +11,7 @@
 #define MAGIC 0x32454c4946524550ULL // "PERFILE2"
 enum { HEADER_SIZE = 104, PIPE_HEADER_SIZE = 16 };
 
-bool perfdata_open(struct perfdata *f, const char *path) {
+bool perfdata_open(struct perfdata* f, const char* path) {
     *f = (struct perfdata){.path = path};
     if (!strcmp(path, "-")) {
         f->stream = true;
@@ -21,20 +21,19 @@ bool perfdata_open(struct perfdata *f, const char *path) {
     }
     // An earlier recording is kept once, so that a slip does not cost it; devices are left alone.
     char old[PATH_MAX];
-    if (strncmp(path, "/dev/", 5) && snprintf(old, sizeof(old), "%s.old", path) < (int)sizeof(old) && !access(path, F_OK))
+    if (strncmp(path, "/dev/", 5) && snprintf(old, sizeof(old), "%s.old", path) < (int)sizeof(old) &&
+        !access(path, F_OK))
         rename(path, old);
     f->fd = open(path, O_CREAT | O_RDWR | O_TRUNC | O_CLOEXEC, 0600);
-    if (f->fd < 0)
-        fatal("cannot create %s: %s", path, strerror(errno));
+    if (f->fd < 0) fatal("cannot create %s: %s", path, strerror(errno));
     return true;
 }
 
-bool perfdata_write(struct perfdata *f, const void *p, size_t n) {
-    const char *c = p;
+bool perfdata_write(struct perfdata* f, const void* p, size_t n) {
+    const char* c = p;
     while (n && !f->failed) {
         ssize_t w = write(f->fd, c, n);
-        if (w < 0 && errno == EINTR)
-            continue;
+        if (w < 0 && errno == EINTR) continue;
         if (w <= 0) {
             warn("cannot write %s: %s", f->path, w ? strerror(errno) : "nothing was taken");
             f->failed = true;
@@ -47,31 +46,27 @@ bool perfdata_write(struct perfdata *f, const void *p, size_t n) {
     return !f->failed;
 }
 
-bool perfdata_record(struct perfdata *f, const struct buffer *b) {
-    if (!perfdata_write(f, b->p, b->n))
-        return false;
+bool perfdata_record(struct perfdata* f, const struct buffer* b) {
+    if (!perfdata_write(f, b->p, b->n)) return false;
     f->whole = f->pos;
     return true;
 }
 
-static size_t id_count(const struct event *e) {
+static size_t id_count(const struct event* e) {
     size_t n = 0;
-    for (int i = 0; i < event_cells(e); i++)
-        n += e->fd[i] >= 0;
+    for (int i = 0; i < event_cells(e); i++) n += e->fd[i] >= 0;
     return n;
 }
 
-static void add_ids(struct buffer *b, const struct event *e) {
+static void add_ids(struct buffer* b, const struct event* e) {
     for (int i = 0; i < event_cells(e); i++)
-        if (e->fd[i] >= 0)
-            buffer_u64(b, e->id[i]);
+        if (e->fd[i] >= 0) buffer_u64(b, e->id[i]);
 }
 
-static void add_header(struct buffer *b, const struct perfdata *f, const struct evlist *list, uint64_t data_size,
+static void add_header(struct buffer* b, const struct perfdata* f, const struct evlist* list, uint64_t data_size,
                        const uint64_t features[FEATURE_WORDS]) {
     uint64_t ids = 0, entry = sizeof(struct perf_event_attr) + 16;
-    for (int i = 0; i < list->n; i++)
-        ids += 8 * id_count(&list->ev[i]);
+    for (int i = 0; i < list->n; i++) ids += 8 * id_count(&list->ev[i]);
     buffer_u64(b, MAGIC);
     buffer_u64(b, HEADER_SIZE);
     buffer_u64(b, entry);
@@ -83,7 +78,7 @@ static void add_header(struct buffer *b, const struct perfdata *f, const struct 
     buffer_add(b, features, 8 * FEATURE_WORDS);
 }
 
-static bool start_stream(struct perfdata *f, const struct evlist *list, const struct feature_input *in) {
+static bool start_stream(struct perfdata* f, const struct evlist* list, const struct feature_input* in) {
     struct buffer b = {0};
     buffer_u64(&b, MAGIC);
     buffer_u64(&b, PIPE_HEADER_SIZE);
@@ -104,7 +99,7 @@ static bool start_stream(struct perfdata *f, const struct evlist *list, const st
     buffer_add(&b, &last, sizeof(last));
     buffer_u64(&b, FEATURE_COUNT);
     for (int i = 0; i < list->n; i++) {
-        const struct event *e = &list->ev[i];
+        const struct event* e = &list->ev[i];
         struct perf_event_header h = {.type = RECORD_HEADER_ATTR,
                                       .size = (uint16_t)(8 + sizeof(e->attr) + 8 * id_count(e))};
         buffer_add(&b, &h, sizeof(h));
@@ -116,14 +111,12 @@ static bool start_stream(struct perfdata *f, const struct evlist *list, const st
     return ok;
 }
 
-bool perfdata_start(struct perfdata *f, const struct evlist *list, const struct feature_input *in) {
-    if (f->stream)
-        return start_stream(f, list, in);
+bool perfdata_start(struct perfdata* f, const struct evlist* list, const struct feature_input* in) {
+    if (f->stream) return start_stream(f, list, in);
     const uint64_t none[FEATURE_WORDS] = {0};
     struct buffer b = {0}, ids = {0};
     uint64_t where = HEADER_SIZE;
-    for (int i = 0; i < list->n; i++)
-        add_ids(&ids, &list->ev[i]);
+    for (int i = 0; i < list->n; i++) add_ids(&ids, &list->ev[i]);
     f->data_offset = HEADER_SIZE + ids.n + (uint64_t)list->n * (sizeof(struct perf_event_attr) + 16);
     add_header(&b, f, list, 0, none);
     buffer_add(&b, ids.p, ids.n);
@@ -140,24 +133,20 @@ bool perfdata_start(struct perfdata *f, const struct evlist *list, const struct 
     return ok;
 }
 
-static bool overwrite(struct perfdata *f, const struct buffer *b, uint64_t where) {
+static bool overwrite(struct perfdata* f, const struct buffer* b, uint64_t where) {
     size_t done = 0;
     while (done < b->n) {
         ssize_t w = pwrite(f->fd, b->p + done, b->n - done, (off_t)(where + done));
-        if (w < 0 && errno == EINTR)
-            continue;
-        if (w <= 0)
-            return false;
+        if (w < 0 && errno == EINTR) continue;
+        if (w <= 0) return false;
         done += (size_t)w;
     }
     return true;
 }
 
-bool perfdata_finish(struct perfdata *f, const struct evlist *list, const struct feature_input *in) {
-    if (f->stream)
-        return !f->failed;
-    if (f->whole < f->data_offset || !f->data_offset)
-        return false;
+bool perfdata_finish(struct perfdata* f, const struct evlist* list, const struct feature_input* in) {
+    if (f->stream) return !f->failed;
+    if (f->whole < f->data_offset || !f->data_offset) return false;
     uint64_t features[FEATURE_WORDS] = {0}, end = f->whole;
     struct buffer b = {0}, header = {0};
     size_t where[FEATURE_COUNT], size[FEATURE_COUNT], n = 0;
@@ -178,19 +167,15 @@ bool perfdata_finish(struct perfdata *f, const struct evlist *list, const struct
     }
     buffer_add(&table, b.p, b.n);
     // A half-written record at the end would make the whole file unreadable.
-    if (f->pos != end && ftruncate(f->fd, (off_t)end))
-        return false;
+    if (f->pos != end && ftruncate(f->fd, (off_t)end)) return false;
     if (!overwrite(f, &table, end)) {
-        if (!f->failed)
-            warn("cannot write the end of %s: %s; its samples are complete", f->path, strerror(errno));
+        if (!f->failed) warn("cannot write the end of %s: %s; its samples are complete", f->path, strerror(errno));
         f->failed = true;
-        if (ftruncate(f->fd, (off_t)end))
-            return false;
+        if (ftruncate(f->fd, (off_t)end)) return false;
         memset(features, 0, sizeof(features));
     }
     add_header(&header, f, list, end - f->data_offset, features);
-    if (!overwrite(f, &header, 0))
-        f->failed = true;
+    if (!overwrite(f, &header, 0)) f->failed = true;
     buffer_free(&b);
     buffer_free(&table);
     buffer_free(&header);

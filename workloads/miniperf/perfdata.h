@@ -23,7 +23,7 @@ enum { CPU_MODE_KERNEL = 1, CPU_MODE_USER = 2 };
 struct perfdata {
     int fd;
     bool stream; // no seeking: attributes and features travel as records
-    const char *path;
+    const char* path;
     uint64_t pos;   // bytes written
     uint64_t whole; // end of the last complete record
     uint64_t data_offset;
@@ -35,22 +35,22 @@ struct sample_times {
 };
 
 struct feature_input {
-    const struct evlist *list;
+    const struct evlist* list;
     int argc;
-    char **argv;
-    const struct buffer *build_ids;
+    char** argv;
+    const struct buffer* build_ids;
     struct sample_times times;
 };
 
-bool perfdata_open(struct perfdata *f, const char *path);
-bool perfdata_write(struct perfdata *f, const void *p, size_t n);
+bool perfdata_open(struct perfdata* f, const char* path);
+bool perfdata_write(struct perfdata* f, const void* p, size_t n);
 // A complete record or a run of complete records.
-bool perfdata_record(struct perfdata *f, const struct buffer *b);
-bool perfdata_start(struct perfdata *f, const struct evlist *list, const struct feature_input *in);
-bool perfdata_finish(struct perfdata *f, const struct evlist *list, const struct feature_input *in);
+bool perfdata_record(struct perfdata* f, const struct buffer* b);
+bool perfdata_start(struct perfdata* f, const struct evlist* list, const struct feature_input* in);
+bool perfdata_finish(struct perfdata* f, const struct evlist* list, const struct feature_input* in);
 
 // Features (features.c). False: nothing to say, the feature is left out.
 enum { FEATURE_BUILD_ID = 2, FEATURE_COUNT = 32, FEATURE_WORDS = 4 };
-bool feature_write(int bit, struct buffer *b, const struct feature_input *in);
+bool feature_write(int bit, struct buffer* b, const struct feature_input* in);
 
 #endif

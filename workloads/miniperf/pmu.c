@@ -9,87 +9,77 @@
 
 #define DEVICES "/sys/bus/event_source/devices"
 
-static struct pmu *pmus;
+static struct pmu* pmus;
 static int pmu_count = -1;
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(((const struct pmu *)a)->name, ((const struct pmu *)b)->name);
+static int by_name(const void* a, const void* b) {
+    return strcmp(((const struct pmu*)a)->name, ((const struct pmu*)b)->name);
 }
 
-int pmu_list(struct pmu **out) {
+int pmu_list(struct pmu** out) {
     if (pmu_count < 0) {
-        DIR *d = opendir(DEVICES);
-        struct dirent *e;
+        DIR* d = opendir(DEVICES);
+        struct dirent* e;
         pmu_count = 0;
         while (d && (e = readdir(d))) {
             char path[PATH_MAX], text[256];
             long long type;
-            if (e->d_name[0] == '.')
-                continue;
+            if (e->d_name[0] == '.') continue;
             snprintf(path, sizeof(path), DEVICES "/%s/type", e->d_name);
-            if (!read_number(path, &type))
-                continue;
+            if (!read_number(path, &type)) continue;
             pmus = xrealloc(pmus, (size_t)(pmu_count + 1) * sizeof(*pmus));
-            struct pmu *p = &pmus[pmu_count++];
+            struct pmu* p = &pmus[pmu_count++];
             *p = (struct pmu){.name = xstrdup(e->d_name), .type = (uint32_t)type};
             // Core PMUs say "cpus", system PMUs "cpumask".
             snprintf(path, sizeof(path), DEVICES "/%s/cpus", e->d_name);
             if (read_text(path, text, sizeof(text)) <= 0) {
                 snprintf(path, sizeof(path), DEVICES "/%s/cpumask", e->d_name);
-                if (read_text(path, text, sizeof(text)) <= 0)
-                    continue;
+                if (read_text(path, text, sizeof(text)) <= 0) continue;
             }
-            if (!list_parse(&p->cpus, text))
-                p->cpus = (struct int_list){0};
+            if (!list_parse(&p->cpus, text)) p->cpus = (struct int_list){0};
         }
-        if (d)
-            closedir(d);
-        if (pmu_count)
-            qsort(pmus, (size_t)pmu_count, sizeof(*pmus), by_name);
+        if (d) closedir(d);
+        if (pmu_count) qsort(pmus, (size_t)pmu_count, sizeof(*pmus), by_name);
     }
     *out = pmus;
     return pmu_count;
 }
 
-const struct pmu *pmu_find(const char *name) {
-    struct pmu *p;
+const struct pmu* pmu_find(const char* name) {
+    struct pmu* p;
     int n = pmu_list(&p);
     for (int i = 0; i < n; i++)
-        if (!strcmp(p[i].name, name))
-            return &p[i];
+        if (!strcmp(p[i].name, name)) return &p[i];
     return NULL;
 }
 
-static bool alias_text(const char *pmu, const char *event, char *text, size_t size) {
+static bool alias_text(const char* pmu, const char* event, char* text, size_t size) {
     char path[PATH_MAX];
-    if (strchr(event, '/'))
-        return false;
+    if (strchr(event, '/')) return false;
     snprintf(path, sizeof(path), DEVICES "/%s/events/%s", pmu, event);
     return read_text(path, text, size) > 0;
 }
 
-bool pmu_has_event(const char *pmu, const char *event) {
+bool pmu_has_event(const char* pmu, const char* event) {
     char text[256];
     return alias_text(pmu, event, text, sizeof(text));
 }
 
-static int compare_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int compare_text(const void* a, const void* b) { return strcmp(*(char* const*)a, *(char* const*)b); }
 
-void pmu_each_event(const char *pmu, void (*each)(const char *name, void *arg), void *arg) {
+void pmu_each_event(const char* pmu, void (*each)(const char* name, void* arg), void* arg) {
     char path[PATH_MAX], **names = NULL;
     size_t n = 0;
     snprintf(path, sizeof(path), DEVICES "/%s/events", pmu);
-    DIR *d = opendir(path);
-    struct dirent *e;
+    DIR* d = opendir(path);
+    struct dirent* e;
     while (d && (e = readdir(d)))
         if (e->d_name[0] != '.' && !strstr(e->d_name, ".unit") && !strstr(e->d_name, ".scale")) {
             names = xrealloc(names, (n + 1) * sizeof(*names));
             names[n++] = xstrdup(e->d_name);
         }
-    if (d)
-        closedir(d);
-    if (n)
-        qsort(names, n, sizeof(*names), compare_text);
+    if (d) closedir(d);
+    if (n) qsort(names, n, sizeof(*names), compare_text);
     for (size_t i = 0; i < n; i++) {
         each(names[i], arg);
         free(names[i]);
@@ -98,10 +88,10 @@ void pmu_each_event(const char *pmu, void (*each)(const char *name, void *arg), 
 }
 
 // A format file says where a term's bits go: "config:0-15", "config1:0", "config:0-7,32-35".
-static char *apply_format(const char *pmu, const char *format, const char *term, uint64_t value,
-                          struct perf_event_attr *attr) {
-    __u64 *word;
-    const char *p = strchr(format, ':');
+static char* apply_format(const char* pmu, const char* format, const char* term, uint64_t value,
+                          struct perf_event_attr* attr) {
+    __u64* word;
+    const char* p = strchr(format, ':');
     uint64_t rest = value;
     size_t n = p ? (size_t)(p - format) : 0;
     if (n == 6 && !strncmp(format, "config", n))
@@ -113,10 +103,9 @@ static char *apply_format(const char *pmu, const char *format, const char *term,
     else
         return xformat("PMU %s describes term '%s' as '%s', which is not understood here", pmu, term, format);
     while (*p) {
-        char *end;
+        char* end;
         unsigned long lo = strtoul(p + 1, &end, 10), hi = lo;
-        if (*end == '-')
-            hi = strtoul(end + 1, &end, 10);
+        if (*end == '-') hi = strtoul(end + 1, &end, 10);
         if (end == p + 1 || hi < lo || hi > 63)
             return xformat("PMU %s describes term '%s' as '%s', which is not understood here", pmu, term, format);
         unsigned long width = hi - lo + 1;
@@ -126,12 +115,12 @@ static char *apply_format(const char *pmu, const char *format, const char *term,
         p = end;
     }
     if (rest)
-        return xformat("value %#llx of term '%s' does not fit PMU %s, which says %s", (unsigned long long)value, term, pmu,
-                       format);
+        return xformat("value %#llx of term '%s' does not fit PMU %s, which says %s", (unsigned long long)value, term,
+                       pmu, format);
     return NULL;
 }
 
-static char *apply_one(const struct pmu *pmu, const char *term, const char *text, struct event *e) {
+static char* apply_one(const struct pmu* pmu, const char* term, const char* text, struct event* e) {
     char path[PATH_MAX], format[256];
     uint64_t value = 1;
     if (!strcmp(term, "name") && text) {
@@ -139,8 +128,7 @@ static char *apply_one(const struct pmu *pmu, const char *term, const char *text
         e->name = xstrdup(text);
         return NULL;
     }
-    if (text && !parse_u64(text, &value))
-        return xformat("'%s' is no number for term '%s'", text, term);
+    if (text && !parse_u64(text, &value)) return xformat("'%s' is no number for term '%s'", text, term);
     snprintf(path, sizeof(path), DEVICES "/%s/format/%s", pmu->name, term);
     if (!strchr(term, '/') && read_text(path, format, sizeof(format)) > 0)
         return apply_format(pmu->name, format, term, value, &e->attr);
@@ -164,20 +152,19 @@ static char *apply_one(const struct pmu *pmu, const char *term, const char *text
     return NULL;
 }
 
-char *pmu_apply_terms(const struct pmu *pmu, const char *terms, struct event *e) {
+char* pmu_apply_terms(const struct pmu* pmu, const char* terms, struct event* e) {
     char *copy = xstrdup(terms), *save = NULL, *fault = NULL;
-    for (char *t = strtok_r(copy, ",", &save); t && !fault; t = strtok_r(NULL, ",", &save)) {
-        char *value = strchr(t, '=');
-        if (value)
-            *value++ = 0;
+    for (char* t = strtok_r(copy, ",", &save); t && !fault; t = strtok_r(NULL, ",", &save)) {
+        char* value = strchr(t, '=');
+        if (value) *value++ = 0;
         fault = apply_one(pmu, t, value, e);
     }
     free(copy);
     return fault;
 }
 
-bool tracepoint_id(const char *system, const char *name, uint64_t *id) {
-    static const char *const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+bool tracepoint_id(const char* system, const char* name, uint64_t* id) {
+    static const char* const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
     for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
         char path[PATH_MAX];
         long long value;

@@ -6,7 +6,7 @@
 
 struct record_options {
     struct target target;
-    const char *output;
+    const char* output;
     uint64_t period, freq;
     bool has_period, has_freq, freq_max, strict_freq;
     bool callchain, no_inherit, per_thread, no_samples, addresses, times, sample_cpu, no_build_ids;
@@ -17,8 +17,8 @@ struct record_options {
 };
 
 // Turns options into the attributes of all events (record_config.c).
-void record_configure(struct evlist *list, struct record_options *o, bool has_workload);
-int command_record(int argc, char **argv);
-int command_stat(int argc, char **argv);
+void record_configure(struct evlist* list, struct record_options* o, bool has_workload);
+int command_record(int argc, char** argv);
+int command_stat(int argc, char** argv);
 
 #endif

@@ -6,7 +6,7 @@
 
 enum { LANES = 4, COUNT = 1024 };
 
-__attribute__((noinline)) static float32x4_t axpy(const float *x, float *y, float a) {
+WORKLOAD_FUNCTION static float32x4_t axpy(const float* x, float* y, float a) {
     float32x4_t factor = vdupq_n_f32(a), sum = vdupq_n_f32(0);
     for (size_t i = 0; i < COUNT; i += LANES) {
         float32x4_t v = vfmaq_f32(vld1q_f32(y + i), vld1q_f32(x + i), factor);
@@ -16,7 +16,7 @@ __attribute__((noinline)) static float32x4_t axpy(const float *x, float *y, floa
     return sum;
 }
 
-__attribute__((noinline)) static int64x2_t products(const int16_t *a, const int16_t *b) {
+WORKLOAD_FUNCTION static int64x2_t products(const int16_t* a, const int16_t* b) {
     int32x4_t sum = vdupq_n_s32(0);
     for (size_t i = 0; i < COUNT; i += 8) {
         int16x8_t u = vld1q_s16(a + i), v = vld1q_s16(b + i);
@@ -26,13 +26,12 @@ __attribute__((noinline)) static int64x2_t products(const int16_t *a, const int1
     return vpaddlq_s32(sum);
 }
 
-__attribute__((noinline)) static uint8x16_t rounds_of_aes(uint8x16_t state, uint8x16_t key, int n) {
-    while (n--)
-        state = vaesmcq_u8(vaeseq_u8(state, key));
+WORKLOAD_FUNCTION static uint8x16_t rounds_of_aes(uint8x16_t state, uint8x16_t key, int n) {
+    while (n--) state = vaesmcq_u8(vaeseq_u8(state, key));
     return state;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     static float x[COUNT], y[COUNT];
     static int16_t a[COUNT], b[COUNT];
     uint64_t n = workload_arg(argc, argv, 1, 2000, 1u << 30), seed = 6, sum = 0;
@@ -45,8 +44,7 @@ int main(int argc, char **argv) {
     for (uint64_t r = 0; r < n; r++) {
         // Small whole numbers stay exact in a float, whatever the order of the sums.
         if (r % 64 == 0)
-            for (size_t i = 0; i < COUNT; i++)
-                y[i] = 0;
+            for (size_t i = 0; i < COUNT; i++) y[i] = 0;
         float32x4_t f = axpy(x, y, (float)(r % 4));
         int64x2_t p = products(a, b);
         state = rounds_of_aes(state, key, 64);

@@ -6,7 +6,7 @@
 
 #include "common/workload.h"
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     uint64_t n = workload_arg(argc, argv, 1, 3000, 1ull << 32), sum = 0;
     int fd[2];
     if (pipe(fd)) {
