@@ -12,6 +12,7 @@
 // Without argument N is 2500000, which makes 10000002 instructions. The whole program then executes
 // 4 * N + 11 instructions at EL0, and 4 * N + 17 + 7 * DIGITS with an argument of DIGITS digits.
 
+    .file   "exactloop.S"
     .text
     .globl  _start
     .globl  exact_begin
