@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The DSU's snoop filter: for each line in any core's L1D or L2, which cores have it, and which one alone, if any. It
+// is exact and never full: cores report every line they give up.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace rkperf::mem {
+
+class Directory {
+  public:
+    struct Entry {
+        std::uint64_t pline{kEmpty};
+        std::uint32_t holders{};   ///< bit n: the core on port n
+        std::int32_t owner{kNone}; ///< port that holds the line exclusive or modified
+    };
+    static constexpr std::int32_t kNone = -1;
+
+    Directory() : slots_(1u << 12) {}
+
+    Entry* find(std::uint64_t pline);
+    /// The entry of `pline`, made if need be. Entries move: a pointer is good until the next insert or erase.
+    Entry& insert(std::uint64_t pline);
+    void erase(Entry& e);
+    std::size_t size() const { return used_; }
+
+  private:
+    static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
+    std::size_t home(std::uint64_t pline) const {
+        return static_cast<std::size_t>(pline * 0x9E37'79B9'7F4A'7C15ull >> 20) & (slots_.size() - 1);
+    }
+    void grow();
+
+    std::vector<Entry> slots_; ///< open addressing, linear probing
+    std::size_t used_{};
+};
+
+} // namespace rkperf::mem

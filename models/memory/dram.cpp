@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/memory/dram.h"
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+
+namespace rkperf::mem {
+
+Dram::Dram(sc_core::sc_module_name name, PhysAddr base, std::uint64_t bytes, const DramTiming& timing)
+    : sc_module(name),
+      socket("socket"),
+      base_(base),
+      bytes_(bytes),
+      t_(timing),
+      banks_(static_cast<std::size_t>(timing.channels) * timing.banks),
+      pins_(timing.channels, SlotCalendar(timing.line)) {
+    if (!std::has_single_bit(timing.channels) || !std::has_single_bit(timing.banks) ||
+        !std::has_single_bit(timing.row_bytes)) {
+        throw std::invalid_argument("Dram: channels, banks and row size must be powers of two");
+    }
+    socket.register_b_transport(this, &Dram::b_transport);
+}
+
+Dram::Place Dram::place(PhysAddr pa) const {
+    const std::uint64_t unit = (pa.v - base_.v) >> t_.channel_shift;
+    // Higher address bits are folded in, so that power-of-two strides use all channels and banks.
+    const std::uint64_t channel = (unit ^ unit >> 5 ^ unit >> 11) % t_.channels;
+    const std::uint64_t in_channel = unit / t_.channels << t_.channel_shift;
+    const std::uint64_t row = in_channel / t_.row_bytes / t_.banks;
+    const std::uint64_t bank = (in_channel / t_.row_bytes ^ row) % t_.banks;
+    return {.channel = static_cast<unsigned>(channel), .bank = static_cast<unsigned>(bank), .row = row};
+}
+
+// Banks of a channel are refreshed in turn, one every t_refi; channels are out of step by a quarter of that.
+std::uint64_t Dram::last_refresh(const Place& p, std::uint64_t at) const {
+    const std::uint64_t round = t_.t_refi * t_.banks;
+    const std::uint64_t offset = t_.t_refi * p.bank + t_.t_refi / t_.channels * p.channel;
+    return at < offset ? 0 : (at - offset) / round * round + offset;
+}
+
+std::uint64_t Dram::after_refresh(const Place& p, std::uint64_t at) const {
+    const std::uint64_t begun = last_refresh(p, at);
+    return begun != 0 && at < begun + t_.t_rfc ? begun + t_.t_rfc : at;
+}
+
+std::uint64_t Dram::transfer(PhysAddr pa, std::uint64_t arrival) {
+    const Place p = place(pa);
+    Bank& b = banks_[p.channel * t_.banks + p.bank];
+    std::uint64_t at = after_refresh(p, arrival);
+    // A request from before the bank became busy belongs to a core that lags behind: it finds the bank idle.
+    if (at >= b.busy_from && at < b.busy_until) at = b.busy_until;
+    const std::uint64_t begun = at;
+    const bool open = b.row != kClosed && at < b.used + t_.idle_close && last_refresh(p, at) <= b.used;
+    if (open && b.row == p.row) {
+        ++stats_.row_hits;
+    } else {
+        if (open) {
+            ++stats_.row_conflicts;
+            const std::uint64_t ras = b.activated + t_.t_ras;
+            if (at < ras && at >= b.activated) at = ras;
+            at += t_.t_rp;
+        } else {
+            ++stats_.row_closed;
+        }
+        b.activated = at;
+        b.row = p.row;
+        at += t_.t_rcd;
+    }
+    const std::uint64_t data = pins_[p.channel].reserve(at + t_.rl);
+    b.used = at;
+    b.busy_from = begun;
+    b.busy_until = at + t_.line;
+    return data;
+}
+
+void Dram::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
+    const PhysAddr pa(payload.get_address());
+    if (pa < base_ || pa.v - base_.v + kLineSize > bytes_) {
+        payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+        return;
+    }
+    const std::uint64_t base = sc_core::sc_time_stamp().value();
+    const std::uint64_t arrival = base + delay.value();
+    const std::uint64_t data = transfer(pa, arrival + t_.controller / 2);
+    if (payload.is_write()) {
+        ++stats_.writes;
+        // Writes are queued; they hold the requester up only by what the data pins are behind.
+        const std::uint64_t unloaded = arrival + t_.controller / 2 + t_.t_rp + t_.t_rcd + t_.rl;
+        delay = sc_core::sc_time::from_value(arrival - base + (data > unloaded ? data - unloaded : 0));
+    } else {
+        ++stats_.reads;
+        delay = sc_core::sc_time::from_value(data + t_.line + t_.controller / 2 - base);
+    }
+    payload.set_response_status(tlm::TLM_OK_RESPONSE);
+}
+
+} // namespace rkperf::mem

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/memory/prefetcher.h"
+
+#include <algorithm>
+
+namespace rkperf::mem {
+
+bool Prefetcher::train(std::uint64_t pline, Plan& plan) {
+    if (streams_.empty()) return false;
+    // A stream that expected just this line comes first, then one that was last seen near by.
+    Stream* found = nullptr;
+    for (Stream& s : streams_) {
+        if (!s.valid) continue;
+        const auto d = static_cast<std::int64_t>(pline - s.last);
+        if (d == 0) return false;
+        if (s.confidence != 0 && d == s.stride) {
+            found = &s;
+            break;
+        }
+        if (!found && d >= -static_cast<std::int64_t>(p_.max_stride) && d <= static_cast<std::int64_t>(p_.max_stride)) {
+            found = &s;
+        }
+    }
+    if (!found) {
+        Stream& s = *std::min_element(streams_.begin(), streams_.end(),
+                                      [](const Stream& a, const Stream& b) { return a.stamp < b.stamp; });
+        s = Stream{.last = pline, .stamp = ++clock_, .valid = true};
+        return false;
+    }
+    Stream& s = *found;
+    const auto d = static_cast<std::int64_t>(pline - s.last);
+    s.stamp = ++clock_;
+    s.last = pline;
+    if (d != s.stride) {
+        s.stride = d;
+        s.confidence = 1;
+        s.done_l1 = s.done_l2 = s.done_l3 = 0;
+        return false;
+    }
+    step(s.done_l1);
+    step(s.done_l2);
+    step(s.done_l3);
+    if (++s.confidence < p_.confirm) return false;
+    s.confidence = p_.confirm;
+    plan.l1 = run_ahead(s, s.done_l1, p_.l1_ahead);
+    s.done_l2 = std::max(s.done_l2, s.done_l1);
+    plan.l2 = run_ahead(s, s.done_l2, p_.l2_ahead);
+    s.done_l3 = std::max(s.done_l3, s.done_l2);
+    plan.l3 = run_ahead(s, s.done_l3, p_.l3_ahead);
+    return plan.l1.count + plan.l2.count + plan.l3.count != 0;
+}
+
+Prefetcher::Batch Prefetcher::run_ahead(const Stream& s, unsigned& done, unsigned ahead) const {
+    if (done >= ahead) return {};
+    const unsigned n = std::min(ahead - done, p_.per_trigger);
+    const Batch b{s.last + static_cast<std::uint64_t>(s.stride * static_cast<std::int64_t>(done + 1)), s.stride, n};
+    done += n;
+    return b;
+}
+
+} // namespace rkperf::mem

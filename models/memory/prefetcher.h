@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stride detection on physical lines: follows several streams; a stream whose stride repeats is run ahead of.
+// Streams continue across page boundaries where physical pages are contiguous.
+#pragma once
+
+#include "models/memory/hierarchy.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace rkperf::mem {
+
+class Prefetcher {
+  public:
+    explicit Prefetcher(const PrefetchParams& p) : p_(p), streams_(p.streams) {}
+
+    /// One level's share of a stream: lines first, first + stride, ... (`count` of them) are to be fetched.
+    struct Batch {
+        std::uint64_t first{};
+        std::int64_t stride{};
+        unsigned count{};
+    };
+    struct Plan {
+        Batch l1, l2, l3;
+    };
+
+    /// A demand access to `pline` missed or used a prefetched line for the first time. False: nothing to fetch.
+    bool train(std::uint64_t pline, Plan& plan);
+
+  private:
+    struct Stream {
+        std::uint64_t last{};
+        std::int64_t stride{};
+        unsigned confidence{};
+        unsigned done_l1{}, done_l2{}, done_l3{}; ///< strides ahead of `last` already asked for
+        std::uint64_t stamp{};
+        bool valid{};
+    };
+    static void step(unsigned& done) { done -= done != 0; }
+    Batch run_ahead(const Stream& s, unsigned& done, unsigned ahead) const;
+
+    PrefetchParams p_;
+    std::vector<Stream> streams_;
+    std::uint64_t clock_{};
+};
+
+} // namespace rkperf::mem

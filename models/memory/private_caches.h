@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// L1I, L1D and L2 of one core: lookups, MESI states, replacement, misses in flight, write streaming, prefetching, and
+// the core's end of the protocol with the DSU. Times are core cycles. What is counted: hierarchy.h.
+//
+// The states of the two levels: a line that the core owns alone is exclusive or modified in each level that holds it;
+// dirty data may be in either, the L1D's being newer. With an inclusive L2, a line in the L1D is also in the L2; with a
+// non-inclusive one, fills go to both, but the L2 forgets lines on its own, and takes L1D victims it does not hold.
+#pragma once
+
+#include "models/memory/dsu_extension.h"
+#include "models/memory/fills.h"
+#include "models/memory/hierarchy.h"
+#include "models/memory/prefetcher.h"
+#include "models/memory/slot_calendar.h"
+#include "models/memory/snoop.h"
+#include "models/memory/tag_array.h"
+#include "models/memory/write_stream.h"
+
+#include <cstdint>
+
+namespace rkperf::mem {
+
+/// The way out of the core.
+class DsuPort {
+  public:
+    virtual ~DsuPort() = default;
+    /// Carries out the transaction in `x` (kind and dirty set; the answer is filled in) for a line, issued at core cycle
+    /// `now`; returns the cycles until its answer.
+    virtual std::uint64_t transact(DsuExtension& x, std::uint64_t pline, std::uint64_t now) = 0;
+};
+
+class PrivateCaches final : public SnoopPort {
+  public:
+    PrivateCaches(const CoreMemoryParams& params, const PhysicalMemory& memory, EventTotals& totals, DsuPort& dsu);
+
+    Timing access(PhysAddr pa, Access kind, std::uint64_t now, CacheLine** line, unsigned bytes);
+    std::uint64_t drain(std::uint64_t now);
+    Timing clean_line(std::uint64_t pline, bool invalidate, std::uint64_t now);
+    void invalidate_icache();
+    void invalidate_icache_line(std::uint64_t pline);
+
+    void set_listener(FastPathListener* l) { listener_ = l; }
+    void set_recency_clock(std::uint32_t* clock) { clock_ = clock; }
+
+    SnoopResult snoop(std::uint64_t pline, SnoopKind kind, bool want_data) override;
+
+    const TagArray& l1d() const { return l1d_; }
+    const TagArray& l1i() const { return l1i_; }
+    const TagArray& l2() const { return l2_; }
+
+  private:
+    using State = CacheLine::State;
+    enum class For : std::uint8_t { demand, prefetch };
+    struct Fill {
+        std::uint64_t ready{};
+        Level level{};
+        State state{}; ///< for the L1: shared or exclusive
+    };
+
+    // Requests of the core
+    Timing load(std::uint64_t pline, std::uint64_t now, CacheLine** line);
+    Timing store(std::uint64_t pline, unsigned offset, unsigned bytes, std::uint64_t now, CacheLine** line);
+    Timing zero_line(std::uint64_t pline, std::uint64_t now, CacheLine** line);
+    Timing fetch(std::uint64_t pline, std::uint64_t now, CacheLine** line);
+    Timing walk_read(std::uint64_t pline, std::uint64_t now);
+    Timing software_prefetch(std::uint64_t pline, std::uint64_t now, CacheLine** line);
+
+    // L1D
+    Timing l1d_hit(CacheLine& l, std::uint64_t now, bool is_load);
+    Timing store_miss(std::uint64_t pline, std::uint64_t now, CacheLine** line);
+    Timing upgrade(CacheLine& l, std::uint64_t now);
+    CacheLine& allocate_l1d(std::uint64_t pline, State state, std::uint64_t now);
+    void evict_l1d(CacheLine& l, std::uint64_t now);
+    void invalidate_l1d(CacheLine& l);
+    void count_refill(EventNumber direction, Level level);
+
+    // Write streaming
+    Timing streamed_store(std::uint64_t pline, unsigned offset, unsigned bytes, std::uint64_t now, CacheLine** line);
+    std::uint64_t write_whole_line(std::uint64_t pline, std::uint64_t now);
+    void whole_line_stored(std::uint64_t now);
+    void break_stream(std::uint64_t now);
+    void account_streaming(std::uint64_t now);
+
+    // L2 and beyond
+    Fill from_l2(std::uint64_t pline, bool unique, For why, std::uint64_t start);
+    Fill from_dsu(std::uint64_t pline, DsuKind kind, For why, std::uint64_t start);
+    std::uint64_t own(std::uint64_t pline, DsuKind kind, std::uint64_t start);
+    void count_l2_write();
+    CacheLine& allocate_l2(std::uint64_t pline, State state, std::uint64_t now);
+    void evict_l2(CacheLine& l, std::uint64_t now);
+    std::uint64_t write_out(std::uint64_t pline, DsuKind kind, std::uint64_t now);
+
+    // Prefetching
+    void train(std::uint64_t pline, bool is_load, std::uint64_t now);
+    bool prefetchable(std::uint64_t pline) const;
+    bool prefetch_l1d(std::uint64_t pline, std::uint64_t now);
+    bool prefetch_l2(std::uint64_t pline, std::uint64_t now);
+    void prefetch_l3(std::uint64_t pline, std::uint64_t now);
+    void prefetch_l1i_after(std::uint64_t pline, std::uint64_t now);
+    CacheLine& allocate_l1i(std::uint64_t pline);
+
+    void count(EventNumber e, std::uint64_t n = 1) { totals_.add(e, n); }
+    void count_bus_read();
+    void count_bus_write();
+    std::uint32_t tick() { return ++*clock_; }
+
+    CoreMemoryParams p_;
+    const PhysicalMemory& memory_;
+    EventTotals& totals_;
+    DsuPort& dsu_;
+    FastPathListener* listener_{};
+    std::uint32_t* clock_{};
+    std::uint32_t inner_clock_{}; ///< recency of L1I and L2
+    TagArray l1i_, l1d_, l2_;
+    Fills mshrs_;      ///< demand misses of the L1D
+    Fills prefetches_; ///< prefetches on their way to L1D or L2
+    Fills fetches_;    ///< L1I misses
+    Fills stream_out_; ///< whole lines on their way out of a write stream
+    SlotCalendar l2_port_;
+    Prefetcher prefetcher_;
+    WriteStream stream_;
+    std::uint64_t streaming_since_{}; ///< cycle up to which write-streaming cycles are counted
+    DsuExtension x_;
+};
+
+} // namespace rkperf::mem

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Detection of write streaming, and the buffer that gathers the stores of a line meanwhile. While the core allocates on
+// writes, the line that missed last is watched; once enough lines in a row that missed have been stored whole, lines
+// are gathered without being fetched, and written whole to a level that depends on how long the stream already is.
+#pragma once
+
+#include "models/memory/hierarchy.h"
+
+#include <cstdint>
+
+namespace rkperf::mem {
+
+class WriteStream {
+  public:
+    enum class Target : std::uint8_t { l1, l2, l3, memory };
+
+    explicit WriteStream(const WriteStreamParams& p) : p_(p) {}
+
+    bool enabled() const { return p_.l1_lines != 0; }
+    /// Stores that miss do not allocate in the L1D.
+    bool streaming() const { return streaming_; }
+    /// The line being watched or gathered; ~0 if none.
+    std::uint64_t line() const { return line_; }
+
+    void begin(std::uint64_t pline) {
+        line_ = pline;
+        mask_ = 0;
+    }
+    /// Bytes stored to line(). True: the line is complete now.
+    bool add(unsigned offset, unsigned bytes) {
+        const std::uint64_t m = (bytes >= 64 ? ~0ull : (1ull << bytes) - 1) << offset;
+        const bool was = mask_ == ~0ull;
+        mask_ |= m;
+        return !was && mask_ == ~0ull;
+    }
+    bool complete() const { return mask_ == ~0ull; }
+    void end() { line_ = ~0ull; }
+
+    /// A whole line was stored. True: write streaming begins with the next line.
+    bool whole_line() {
+        if (lines_ != ~0u) ++lines_;
+        if (streaming_ || lines_ < p_.l1_lines) return false;
+        return streaming_ = true;
+    }
+    /// The stream is over (a line was left incomplete).
+    void broken() {
+        lines_ = 0;
+        streaming_ = false;
+    }
+    /// Where the next whole line goes.
+    Target target() const {
+        if (!streaming_) return Target::l1;
+        if (p_.l3_lines != 0 && lines_ >= p_.l3_lines) return Target::memory;
+        if (p_.l2_lines != 0 && lines_ >= p_.l2_lines) return Target::l3;
+        return Target::l2;
+    }
+    unsigned buffers() const { return p_.buffers; }
+
+  private:
+    WriteStreamParams p_;
+    std::uint64_t line_{~0ull};
+    std::uint64_t mask_{};
+    unsigned lines_{};
+    bool streaming_{};
+};
+
+} // namespace rkperf::mem
