@@ -25,11 +25,13 @@ inline u64 address_of(const CpuState& s, const Insn& i) {
     if constexpr (kAddress == Address::reg_sxtw) return base + (extend<Extend::sxtw>(s.x[i.rm]) << i.b);
     return base + static_cast<u64>(i.imm);
 }
-/// Last step of a body, after nothing can fault any more. Comes after the write of loaded registers, so where base and
-/// target are the same register (constrained unpredictable) the written-back address wins, as in QEMU.
+/// Last step of a body, after nothing can fault any more; `va` is the address accessed. Comes after the write of loaded
+/// registers, so where base and target are the same register (constrained unpredictable) the written-back address wins,
+/// as in QEMU.
 template <Address kAddress>
-inline void write_back(CpuState& s, const Insn& i) {
-    if constexpr (writes_back(kAddress)) s.x[i.rn] += static_cast<u64>(i.imm);
+inline void write_back(CpuState& s, const Insn& i, u64 va) {
+    if constexpr (kAddress == Address::pre) s.x[i.rn] = va;
+    if constexpr (kAddress == Address::post) s.x[i.rn] = va + static_cast<u64>(i.imm);
 }
 
 /// Base register, its dependency and write-back.

@@ -20,9 +20,10 @@ struct Load {
     static void body(CpuState& s, const Insn& i) {
         if (!sp_ok<kSp>(s)) return;
         M v;
-        if (!s.load(address_of<kAddress>(s, i), &v, sizeof v)) return;
+        const u64 va = address_of<kAddress>(s, i);
+        if (!s.load(va, &v, sizeof v)) return;
         s.x[i.rd] = static_cast<R>(v);
-        write_back<kAddress>(s, i);
+        write_back<kAddress>(s, i, va);
     }
 };
 template <class M>
@@ -33,8 +34,9 @@ struct Store {
     static void body(CpuState& s, const Insn& i) {
         if (!sp_ok<kSp>(s)) return;
         const M v = static_cast<M>(s.x[i.rd]);
-        if (!s.store(address_of<kAddress>(s, i), &v, sizeof v)) return;
-        write_back<kAddress>(s, i);
+        const u64 va = address_of<kAddress>(s, i);
+        if (!s.store(va, &v, sizeof v)) return;
+        write_back<kAddress>(s, i, va);
     }
 };
 /// PRFM. Nothing of it can fault, not even SP alignment; PLI and PST count as PLD does.

@@ -21,18 +21,20 @@ struct Load {
     static void body(CpuState& s, const Insn& i) {
         if (!sp_ok<kSp>(s)) return;
         u8 v[kSize];
-        if (!s.load(address_of<kAddress>(s, i), v, kSize)) return;
+        const u64 va = address_of<kAddress>(s, i);
+        if (!s.load(va, v, kSize)) return;
         set_vector<kSize>(s.v[i.rd], v);
-        write_back<kAddress>(s, i);
+        write_back<kAddress>(s, i, va);
     }
     template <Address kAddress, bool kSp>
     static void pair(CpuState& s, const Insn& i) {
         if (!sp_ok<kSp>(s)) return;
         u8 v[2 * kSize];
-        if (!s.load(address_of<kAddress>(s, i), v, 2 * kSize)) return;
+        const u64 va = address_of<kAddress>(s, i);
+        if (!s.load(va, v, 2 * kSize)) return;
         set_vector<kSize>(s.v[i.rd], v);
         set_vector<kSize>(s.v[i.ra], v + kSize);
-        write_back<kAddress>(s, i);
+        write_back<kAddress>(s, i, va);
     }
 };
 template <unsigned kSize>
@@ -42,8 +44,9 @@ struct Store {
     template <Address kAddress, bool kSp>
     static void body(CpuState& s, const Insn& i) {
         if (!sp_ok<kSp>(s)) return;
-        if (!s.store(address_of<kAddress>(s, i), s.v[i.rd].b, kSize)) return;
-        write_back<kAddress>(s, i);
+        const u64 va = address_of<kAddress>(s, i);
+        if (!s.store(va, s.v[i.rd].b, kSize)) return;
+        write_back<kAddress>(s, i, va);
     }
     template <Address kAddress, bool kSp>
     static void pair(CpuState& s, const Insn& i) {
@@ -51,8 +54,9 @@ struct Store {
         u8 v[2 * kSize];
         std::memcpy(v, s.v[i.rd].b, kSize);
         std::memcpy(v + kSize, s.v[i.ra].b, kSize);
-        if (!s.store(address_of<kAddress>(s, i), v, 2 * kSize)) return;
-        write_back<kAddress>(s, i);
+        const u64 va = address_of<kAddress>(s, i);
+        if (!s.store(va, v, 2 * kSize)) return;
+        write_back<kAddress>(s, i, va);
     }
 };
 

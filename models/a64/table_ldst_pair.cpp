@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Load and store pair of general registers, and load literal (DDI 0487 C4.1.88). A pair is one access of twice the size.
-// Where both targets of a load are the same register (constrained unpredictable) the second wins, as in QEMU.
+// Where both targets of a load are the same register (constrained unpredictable) the first wins, as in QEMU.
 #include "models/a64/ldst_util.h"
 #include "models/a64/tables.h"
 
@@ -17,10 +17,11 @@ struct LoadPair {
     static void body(CpuState& s, const Insn& i) {
         if (!sp_ok<kSp>(s)) return;
         M v[2];
-        if (!s.load(address_of<kAddress>(s, i), v, sizeof v)) return;
-        s.x[i.rd] = static_cast<R>(v[0]);
+        const u64 va = address_of<kAddress>(s, i);
+        if (!s.load(va, v, sizeof v)) return;
         s.x[i.ra] = static_cast<R>(v[1]);
-        write_back<kAddress>(s, i);
+        s.x[i.rd] = static_cast<R>(v[0]);
+        write_back<kAddress>(s, i, va);
     }
 };
 template <class M>
@@ -31,8 +32,9 @@ struct StorePair {
     static void body(CpuState& s, const Insn& i) {
         if (!sp_ok<kSp>(s)) return;
         const M v[2] = {static_cast<M>(s.x[i.rd]), static_cast<M>(s.x[i.ra])};
-        if (!s.store(address_of<kAddress>(s, i), v, sizeof v)) return;
-        write_back<kAddress>(s, i);
+        const u64 va = address_of<kAddress>(s, i);
+        if (!s.store(va, v, sizeof v)) return;
+        write_back<kAddress>(s, i, va);
     }
 };
 

@@ -133,8 +133,9 @@ std::uint8_t* Oracle::code() { return impl_->code; }
 
 std::uint64_t Oracle::place(std::uint32_t raw) {
     Impl& m = *impl_;
-    if (m.next == kCodeBytes / 4) { // used up: mapping anew drops the translations
+    if (m.next == kCodeBytes / 4) { // used up: start again without the old translations
         uc_mem_unmap(m.uc, kCode, kCodeBytes);
+        require(uc_ctl_flush_tlb(m.uc), "flush"); // the macro flushes translation blocks
         require(uc_mem_map_ptr(m.uc, kCode, kCodeBytes, UC_PROT_READ | UC_PROT_EXEC, m.code), "map");
         m.next = 0;
     }
