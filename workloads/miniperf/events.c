@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracing.h"
+
 struct event* events_add(struct evlist* list, const char* name, uint32_t type, uint64_t config) {
     list->ev = xrealloc(list->ev, (size_t)(list->n + 1) * sizeof(*list->ev));
     struct event* e = &list->ev[list->n];
@@ -170,7 +172,11 @@ static void parse_one(struct evlist* list, const char* text) {
     } else if (colon) {
         const char* second = strchr(colon + 1, ':');
         char* name = xstrndup(colon + 1, second ? (size_t)(second - colon - 1) : strlen(colon + 1));
-        if (!parse_tracepoint(list, text, base, name)) unknown_event(base);
+        if (!parse_tracepoint(list, text, base, name)) {
+            if (!name[strspn(name, "ukhGHpPDeI")]) unknown_event(base);
+            usage_error("there is no tracepoint '%s'%s", text,
+                        tracing_root() ? "" : ", as far as can be seen: tracefs is not readable here");
+        }
         if (second) apply_modifiers(&list->ev[first], text, second + 1, strlen(second + 1));
         free(name);
     } else

@@ -8,6 +8,7 @@
 
 #include "perfdata.h"
 #include "target.h"
+#include "tracing.h"
 #include "version.h"
 
 #define CPU_DIR "/sys/devices/system/cpu"
@@ -236,6 +237,7 @@ static bool write_pmu_caps(struct buffer* b) {
 
 bool feature_write(int bit, struct buffer* b, const struct feature_input* in) {
     switch (bit) {
+        case FEATURE_TRACING_DATA: return tracing_data(b, in->list);
         case FEATURE_BUILD_ID:
             if (!in->build_ids || !in->build_ids->n) return false;
             buffer_add(b, in->build_ids->p, in->build_ids->n);

@@ -202,6 +202,6 @@ int command_list(int argc, char** argv) {
     print_event("rNNN", NULL, "Raw hardware event, hexadecimal");
     print_event("PMU/event=0xNN,TERM=N/MODIFIERS", NULL, "Raw event of one PMU");
     print_event("mem:ADDRESS[/LENGTH][:rwx]", NULL, "Hardware breakpoint");
-    print_event("SYSTEM:NAME", NULL, "Tracepoint (stat only)");
+    print_event("SYSTEM:NAME", NULL, "Tracepoint");
     return 0;
 }

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tracing.h"
+
 #define MAGIC 0x32454c4946524550ULL // "PERFILE2"
 enum { HEADER_SIZE = 104, PIPE_HEADER_SIZE = 16 };
 
@@ -85,7 +87,8 @@ static bool start_stream(struct perfdata* f, const struct evlist* list, const st
     for (int bit = 0; bit < FEATURE_COUNT; bit++) {
         struct buffer content = {0};
         struct perf_event_header h = {.type = RECORD_HEADER_FEATURE};
-        if (bit != FEATURE_BUILD_ID && feature_write(bit, &content, in) && align8(content.n) + 16 <= UINT16_MAX) {
+        if (bit != FEATURE_TRACING_DATA && bit != FEATURE_BUILD_ID && feature_write(bit, &content, in) &&
+            align8(content.n) + 16 <= UINT16_MAX) {
             buffer_zero(&content, align8(content.n) - content.n);
             h.size = (uint16_t)(16 + content.n);
             buffer_add(&b, &h, sizeof(h));
@@ -105,6 +108,16 @@ static bool start_stream(struct perfdata* f, const struct evlist* list, const st
         buffer_add(&b, &h, sizeof(h));
         buffer_add(&b, &e->attr, sizeof(e->attr));
         add_ids(&b, e);
+    }
+    struct buffer tracing = {0};
+    if (tracing_data(&tracing, list)) {
+        struct perf_event_header h = {.type = RECORD_HEADER_TRACING_DATA, .size = 16};
+        buffer_zero(&tracing, align8(tracing.n) - tracing.n);
+        buffer_add(&b, &h, sizeof(h));
+        buffer_u32(&b, (uint32_t)tracing.n);
+        buffer_zero(&b, 4);
+        buffer_add(&b, tracing.p, tracing.n);
+        buffer_free(&tracing);
     }
     bool ok = perfdata_record(f, &b);
     buffer_free(&b);

@@ -8,6 +8,7 @@
 // Record types of the tool, which follow the kernel's.
 enum {
     RECORD_HEADER_ATTR = 64,
+    RECORD_HEADER_TRACING_DATA = 66,
     RECORD_FINISHED_ROUND = 68,
     RECORD_ID_INDEX = 69,
     RECORD_THREAD_MAP = 73,
@@ -50,7 +51,7 @@ bool perfdata_start(struct perfdata* f, const struct evlist* list, const struct 
 bool perfdata_finish(struct perfdata* f, const struct evlist* list, const struct feature_input* in);
 
 // Features (features.c). False: nothing to say, the feature is left out.
-enum { FEATURE_BUILD_ID = 2, FEATURE_COUNT = 32, FEATURE_WORDS = 4 };
+enum { FEATURE_TRACING_DATA = 1, FEATURE_BUILD_ID = 2, FEATURE_COUNT = 32, FEATURE_WORDS = 4 };
 bool feature_write(int bit, struct buffer* b, const struct feature_input* in);
 
 #endif

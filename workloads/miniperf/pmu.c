@@ -162,17 +162,3 @@ char* pmu_apply_terms(const struct pmu* pmu, const char* terms, struct event* e)
     free(copy);
     return fault;
 }
-
-bool tracepoint_id(const char* system, const char* name, uint64_t* id) {
-    static const char* const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
-    for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
-        char path[PATH_MAX];
-        long long value;
-        snprintf(path, sizeof(path), "%s/events/%s/%s/id", roots[i], system, name);
-        if (read_number(path, &value)) {
-            *id = (uint64_t)value;
-            return true;
-        }
-    }
-    return false;
-}

@@ -202,7 +202,7 @@ static bool write_start(struct recording* r) {
     if (target_names_cpus(t))
         synth_all_tasks(s);
     else {
-        for (int i = 0; i < t->threads.n; i++) synth_thread(s, t->threads.v[i], false, target_names_tasks(t));
+        synth_tasks(s, &t->threads, target_names_tasks(t));
         if (r->work.pid && target_names_tasks(t)) synth_thread(s, r->work.pid, false, false);
     }
     synth_marker(s, RECORD_FINISHED_INIT);

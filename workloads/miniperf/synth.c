@@ -326,6 +326,20 @@ void synth_thread(struct synth* s, int tid, bool forks, bool maps) {
     if (maps && f.tgid == tid) add_maps(s, tid);
 }
 
+void synth_tasks(struct synth* s, const struct int_list* threads, bool maps) {
+    struct int_list done = {0};
+    for (int i = 0; i < threads->n; i++) {
+        struct task_facts f;
+        int tid = threads->v[i];
+        if (task_facts(tid, &f) && f.tgid != tid && list_index(threads, f.tgid) < 0 && list_index(&done, f.tgid) < 0) {
+            list_add(&done, f.tgid);
+            synth_thread(s, f.tgid, false, maps);
+        }
+        synth_thread(s, tid, false, maps);
+    }
+    free(done.v);
+}
+
 void synth_all_tasks(struct synth* s) {
     struct int_list pids = {0};
     DIR* d = opendir("/proc");

@@ -22,6 +22,8 @@ void synth_thread_map(struct synth* s, const struct int_list* threads);
 void synth_cpu_map(struct synth* s, const struct int_list* cpus);
 // One thread: COMM, and the mappings of its process when wanted and when it is the first thread.
 void synth_thread(struct synth* s, int tid, bool forks, bool maps);
+// The threads of the list; first threads of their processes are added, because they hold the mappings.
+void synth_tasks(struct synth* s, const struct int_list* threads, bool maps);
 void synth_all_tasks(struct synth* s);
 void synth_lost_samples(struct synth* s, const struct event* e, int cell, uint64_t lost);
 void synth_marker(struct synth* s, uint32_t type);
