@@ -65,17 +65,18 @@ TEST_CASE("decoded registers and memory sizes are in range") {
                                 insn.kind == InsnKind::load_store || insn.kind == InsnKind::exclusive_load ||
                                 insn.kind == InsnKind::exclusive_store;
             CHECK((insn.mem_bytes != 0) == memory);
-            if (row.kind == InsnKind::store) CHECK((insn.src[3] != reg::none || (word & 31) == 31 || insn.timing == TimingClass::dc_zva));
+            if (row.kind == InsnKind::store)
+                CHECK((insn.src[3] != reg::none || (word & 31) == 31 || insn.timing == TimingClass::dc_zva));
         }
     }
 }
 
 namespace {
-constexpr std::uint32_t kAddImm = 0x91000420;     // add x0, x1, #1
-constexpr std::uint32_t kCmpReg = 0xeb02003f;     // cmp x1, x2
-constexpr std::uint32_t kStrPost = 0xf8008441;    // str x1, [x2], #8
-constexpr std::uint32_t kLdpPre = 0xa9c10be1;     // ldp x1, x2, [sp, #16]!
-constexpr std::uint32_t kMovZr = 0xaa1f03e3;      // mov x3, xzr
+constexpr std::uint32_t kAddImm = 0x91000420;  // add x0, x1, #1
+constexpr std::uint32_t kCmpReg = 0xeb02003f;  // cmp x1, x2
+constexpr std::uint32_t kStrPost = 0xf8008441; // str x1, [x2], #8
+constexpr std::uint32_t kLdpPre = 0xa9c10be1;  // ldp x1, x2, [sp, #16]!
+constexpr std::uint32_t kMovZr = 0xaa1f03e3;   // mov x3, xzr
 } // namespace
 
 TEST_CASE("dependencies drive the pipelines") {
