@@ -82,6 +82,25 @@ struct Lanes {
     }
 };
 
+/// Writes N lanes to the lower half of the register, whose rest becomes zero, or to its upper half, leaving the lower.
+template <class T, unsigned N>
+inline void store_half(Vec& r, const Lanes<T, N>& l, bool upper) {
+    if (upper) std::memcpy(r.b + 8, l.v, sizeof l.v);
+    else l.store(r);
+}
+/// The second operand: rm, or its lane Insn::c repeated.
+template <class T, unsigned N, bool by_element>
+inline Lanes<T, N> second_lanes(const CpuState& s, const Insn& i, unsigned first = 0) {
+    if constexpr (by_element) {
+        Lanes<T, N> b;
+        const T e = lane<T>(s.v[i.rm], i.c);
+        for (unsigned l = 0; l < N; ++l) b.v[l] = e;
+        return b;
+    } else {
+        return Lanes<T, N>::load(s.v[i.rm], first);
+    }
+}
+
 inline void set_qc(CpuState& s, bool saturated) {
     if (saturated) s.fpsr |= fpsr::QC;
 }
@@ -94,9 +113,9 @@ inline T apply2(T d, T a, T b, bool& saturated) {
     else return Op::template run<T>(a, b);
 }
 
-template <class T, unsigned N, class Op>
+template <class T, unsigned N, class Op, bool by_element = false>
 void exec_map2(CpuState& s, const Insn& i) {
-    const auto a = Lanes<T, N>::load(s.v[i.rn]), b = Lanes<T, N>::load(s.v[i.rm]);
+    const auto a = Lanes<T, N>::load(s.v[i.rn]), b = second_lanes<T, N, by_element>(s, i);
     Lanes<T, N> d = Lanes<T, N>::load(s.v[i.rd]);
     bool saturated = false;
     for (unsigned l = 0; l < N; ++l) d.v[l] = apply2<Op, T>(d.v[l], a.v[l], b.v[l], saturated);
@@ -142,6 +161,10 @@ struct BySize {
 template <class T, unsigned N, class Op>
 struct Map2 {
     static constexpr Exec fn = exec_map2<T, N, Op>;
+};
+template <class T, unsigned N, class Op>
+struct Map2Element {
+    static constexpr Exec fn = exec_map2<T, N, Op, true>;
 };
 template <class T, unsigned N, class Op>
 struct Map1 {

@@ -11,6 +11,8 @@
 
 namespace rkperf::a64::lane_op {
 
+/// Operations on wider intermediates name the narrow type E; W is the type twice as wide.
+///
 /// The integer type twice as wide (128 bits for 64).
 template <class T>
 struct Doubled;
@@ -204,6 +206,80 @@ struct QRDMlaH : Int<true, kHS> {
         const __int128 p = static_cast<__int128>(2) * a * b;
         const __int128 sum = (static_cast<__int128>(d) << width) + (subtracts ? -p : p) + (static_cast<__int128>(1) << (width - 1));
         return saturate<T>(static_cast<__int128>(sum >> width), saturated);
+    }
+};
+
+// ---- one operand
+
+struct CountLeadingZeros : Int<false, kNoD> {
+    template <class T> static T run(T a) { return static_cast<T>(std::countl_zero(a)); }
+};
+struct CountLeadingSigns : Int<false, kNoD> {
+    template <class T> static T run(T a) {
+        constexpr unsigned width = sizeof(T) * 8;
+        const T folded = static_cast<T>(a ^ (a >> (width - 1) ? ~T{0} : T{0}));
+        return static_cast<T>(std::countl_zero(folded) - 1);
+    }
+};
+struct CountBits : Int<false, kB> {
+    template <class T> static T run(T a) {
+        unsigned v = a;
+        v -= v >> 1 & 0x55;
+        v = (v & 0x33) + (v >> 2 & 0x33);
+        return static_cast<T>((v + (v >> 4)) & 15);
+    }
+};
+struct Not : Int<false, kB> {
+    template <class T> static T run(T a) { return static_cast<T>(~a); }
+};
+struct ReverseBits : Int<false, kB> {
+    template <class T> static T run(T a) {
+        unsigned v = a;
+        v = (v >> 1 & 0x55) | (v & 0x55) << 1;
+        v = (v >> 2 & 0x33) | (v & 0x33) << 2;
+        return static_cast<T>(v >> 4 | v << 4);
+    }
+};
+template <unsigned z = kAll>
+struct Abs : Int<true, z> {
+    template <class T> static T run(T a) { return a < 0 ? static_cast<T>(0 - to_unsigned(a)) : a; }
+};
+template <unsigned z = kAll>
+struct Neg : Int<false, z> {
+    template <class T> static T run(T a) { return static_cast<T>(0 - a); }
+};
+template <bool only_negative>
+struct QNeg : Int<true, kAll> {
+    static constexpr bool saturates = true;
+    template <class T> static T run(T a, bool& saturated) {
+        if (only_negative && a >= 0) return a;
+        const bool lowest = a == std::numeric_limits<T>::min();
+        saturated |= lowest;
+        return lowest ? std::numeric_limits<T>::max() : static_cast<T>(0 - to_unsigned(a));
+    }
+};
+/// SUQADD (signed rd + unsigned rn), USQADD (unsigned rd + signed rn).
+template <bool sign>
+struct MixedQAdd : Int<sign, kAll> {
+    static constexpr bool saturates = true, accumulates = true;
+    template <class T> static T run(T d, T a, bool& saturated) {
+        using Other = std::conditional_t<sign, std::make_unsigned_t<T>, std::make_signed_t<T>>;
+        using W = std::conditional_t<sizeof(T) == 8, __int128, std::int64_t>;
+        const W sum = static_cast<W>(d) + static_cast<W>(static_cast<Other>(a));
+        constexpr W low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+        saturated |= sum < low || sum > high;
+        return static_cast<T>(sum < low ? low : sum > high ? high : sum);
+    }
+};
+enum class Relation { gt, ge, eq, le, lt };
+template <Relation r, unsigned z = kAll>
+struct CmZero : Int<true, z> {
+    template <class T> static T run(T a) {
+        return mask_of<T>(r == Relation::gt   ? a > 0
+                          : r == Relation::ge ? a >= 0
+                          : r == Relation::eq ? a == 0
+                          : r == Relation::le ? a <= 0
+                                              : a < 0);
     }
 };
 
