@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cpu/branch_predictor.h"
+
+#include <algorithm>
+
+namespace rkperf::cpu {
+namespace {
+
+constexpr unsigned kTables = 4;
+constexpr std::uint64_t kMix[kTables] = {0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f, 0x165667b19e3779f9,
+                                         0xd6e8feb86659fd93};
+
+template <class T>
+T step(T counter, bool up, T low, T high) {
+    return up ? std::min<T>(static_cast<T>(counter + 1), high) : std::max<T>(static_cast<T>(counter - 1), low);
+}
+
+} // namespace
+
+BranchPredictor::BranchPredictor(const PredictorParams& params)
+    : params_(params),
+      nano_mask_(params.nano_btb - 1),
+      micro_mask_(params.micro_btb - 1),
+      bimodal_(params.bimodal, std::int8_t{-1}),
+      nano_(params.nano_btb, ~0ull),
+      micro_(params.micro_btb, ~0ull),
+      main_(std::size_t{params.main_btb_sets} * params.main_btb_ways),
+      indirect_base_(params.indirect),
+      indirect_history_(params.indirect),
+      stack_(params.return_stack) {
+    for (unsigned t = 0; t < kTables; ++t) {
+        tagged_[t].resize(params.tagged);
+        history_mask_[t] = (std::uint64_t{1} << params.history[t]) - 1;
+    }
+}
+
+bool BranchPredictor::conditional(std::uint64_t pc, bool taken) {
+    const std::uint64_t address = pc >> 2;
+    const std::uint64_t mask = params_.tagged - 1;
+    std::int8_t& base = bimodal_[address & (params_.bimodal - 1)];
+    Tagged* entry[kTables];
+    std::uint16_t tag[kTables];
+    int provider = -1, alternate = -1;
+    for (unsigned t = 0; t < kTables; ++t) {
+        const std::uint64_t h = ((history_ & history_mask_[t]) + address * kMix[t] + t) * kMix[(t + 1) % kTables];
+        entry[t] = &tagged_[t][h >> 32 & mask];
+        tag[t] = static_cast<std::uint16_t>(h >> 52 | 1); // 0 marks an entry never used
+        if (entry[t]->tag != tag[t]) continue;
+        alternate = provider;
+        provider = static_cast<int>(t);
+    }
+    const bool base_says = base >= 0;
+    const bool alternate_says = alternate >= 0 ? entry[alternate]->counter >= 0 : base_says;
+    bool says = base_says;
+    if (provider >= 0) {
+        const Tagged& p = *entry[provider];
+        const bool fresh = p.useful == 0 && (p.counter == 0 || p.counter == -1);
+        says = fresh ? alternate_says : p.counter >= 0;
+    }
+
+    if (provider >= 0) {
+        Tagged& p = *entry[provider];
+        const bool provider_says = p.counter >= 0;
+        if (provider_says != alternate_says)
+            p.useful = static_cast<std::uint8_t>(provider_says == taken ? std::min(p.useful + 1, 3)
+                                                                        : std::max(p.useful - 1, 0));
+        p.counter = step<std::int8_t>(p.counter, taken, -4, 3);
+        if (alternate < 0 && p.useful == 0) base = step<std::int8_t>(base, taken, -2, 1);
+    } else {
+        base = step<std::int8_t>(base, taken, -2, 1);
+    }
+    if (says != taken && provider < static_cast<int>(kTables) - 1) {
+        // A longer history gets a chance; the start rotates so that one table does not take them all.
+        unsigned t = static_cast<unsigned>(provider + 1);
+        if (t + 1 < kTables && (++allocation_ & 3) == 0) ++t;
+        bool found = false;
+        for (; t < kTables && !found; ++t) {
+            if (entry[t]->useful) continue;
+            *entry[t] = Tagged{tag[t], static_cast<std::int8_t>(taken ? 0 : -1), 0};
+            found = true;
+        }
+        if (!found)
+            for (t = static_cast<unsigned>(provider + 1); t < kTables; ++t) --entry[t]->useful;
+    }
+    history_ = history_ << 1 | taken;
+    return says;
+}
+
+bool BranchPredictor::indirect(std::uint64_t pc, std::uint64_t target) {
+    const std::uint64_t mask = params_.indirect - 1;
+    Indirect& by_pc = indirect_base_[pc >> 2 & mask];
+    const std::uint64_t h = ((history_ & 0xff) * kMix[0] ^ path_ * kMix[1] ^ pc * kMix[2]) >> 40;
+    Indirect& by_history = indirect_history_[h & mask];
+    const Indirect& used = by_history.pc == pc ? by_history : by_pc;
+    const bool right = used.pc == pc && used.target == target;
+    // The plain table keeps the last target; the other learns where that is not enough.
+    if (!right && (by_history.pc == pc || by_pc.pc == pc)) by_history = {pc, target};
+    by_pc = {pc, target};
+    return right;
+}
+
+std::uint8_t BranchPredictor::target_known_slow(std::uint64_t pc) {
+    const std::uint64_t h = pc >> 2;
+    nano_[h & nano_mask_] = pc;
+    if (micro_[h & micro_mask_] == pc) return params_.micro_bubble;
+    micro_[h & micro_mask_] = pc;
+    if (main_.empty()) return params_.decode_bubble;
+    Btb* const set = &main_[h % params_.main_btb_sets * params_.main_btb_ways];
+    Btb* victim = set;
+    ++clock_;
+    for (unsigned w = 0; w < params_.main_btb_ways; ++w) {
+        if (set[w].pc == pc) {
+            set[w].used = clock_;
+            return params_.main_bubble;
+        }
+        if (clock_ - set[w].used > clock_ - victim->used) victim = &set[w];
+    }
+    *victim = {pc, clock_};
+    return params_.decode_bubble;
+}
+
+} // namespace rkperf::cpu

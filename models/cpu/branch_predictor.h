@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Branch prediction: direction (bimodal base and four tables tagged with growing history, TAGE-like), targets of taken
+// branches (three levels of BTB), indirect targets by history, and a return stack. One call per branch predicts, compares
+// with what happened and learns.
+#pragma once
+
+#include "models/a64/insn.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace rkperf::cpu {
+
+/// Sizes are powers of two unless said otherwise; 0 leaves a part out.
+struct PredictorParams {
+    unsigned bimodal{};                ///< two-bit counters
+    unsigned tagged{};                 ///< entries of each tagged table
+    std::array<unsigned, 4> history{}; ///< branches of history each tagged table sees, at most 63
+    unsigned nano_btb{}, micro_btb{};  ///< direct mapped
+    unsigned main_btb_sets{};          ///< any number
+    unsigned main_btb_ways{};
+    unsigned indirect{}; ///< entries of the table indexed with history
+    unsigned return_stack{};
+    // Cycles lost by a correctly predicted taken branch, by the level of the BTB that knew it.
+    std::uint8_t nano_bubble{}, micro_bubble{}, main_bubble{}, decode_bubble{};
+};
+
+enum class Mispredict : std::uint8_t { none, direction, indirect, return_address };
+
+struct Resolution {
+    Mispredict mispredict{Mispredict::none};
+    std::uint8_t bubble{}; ///< cycles of fetch lost although predicted
+};
+
+class BranchPredictor {
+  public:
+    explicit BranchPredictor(const PredictorParams& params);
+
+    Resolution resolve(a64::InsnKind kind, std::uint64_t pc, bool taken, std::uint64_t target) {
+        using a64::InsnKind;
+        Resolution r;
+        if (kind == InsnKind::branch_cond) {
+            if (conditional(pc, taken) != taken) r.mispredict = Mispredict::direction;
+        } else if (kind == InsnKind::branch_return) {
+            if (pop() != target) r.mispredict = Mispredict::return_address;
+        } else if (kind == InsnKind::branch_indirect || kind == InsnKind::branch_call_indirect) {
+            if (!indirect(pc, target)) r.mispredict = Mispredict::indirect;
+        }
+        if (kind == InsnKind::branch_call || kind == InsnKind::branch_call_indirect) push(pc + 4);
+        if (taken) {
+            r.bubble = target_known(pc);
+            path_ = (path_ << 3 ^ target >> 2) & 0xffff;
+        }
+        return r;
+    }
+    /// Forgets the return stack (it is not kept over exceptions).
+    void exception() { depth_ = 0; }
+
+  private:
+    struct Tagged {
+        std::uint16_t tag{};
+        std::int8_t counter{}; ///< -4..3, taken if >= 0
+        std::uint8_t useful{};
+    };
+    struct Btb {
+        std::uint64_t pc{~0ull};
+        std::uint32_t used{};
+    };
+    struct Indirect {
+        std::uint64_t pc{~0ull}, target{};
+    };
+
+    bool conditional(std::uint64_t pc, bool taken);
+    bool indirect(std::uint64_t pc, std::uint64_t target);
+    std::uint8_t target_known(std::uint64_t pc) {
+        const std::uint64_t h = pc >> 2;
+        if (nano_[h & nano_mask_] == pc) return params_.nano_bubble;
+        return target_known_slow(pc);
+    }
+    std::uint8_t target_known_slow(std::uint64_t pc);
+    void push(std::uint64_t address) {
+        stack_[top_ = (top_ + 1) % params_.return_stack] = address;
+        if (depth_ < params_.return_stack) ++depth_;
+    }
+    std::uint64_t pop() {
+        if (depth_ == 0) return ~0ull;
+        --depth_;
+        const std::uint64_t a = stack_[top_];
+        top_ = (top_ + params_.return_stack - 1) % params_.return_stack;
+        return a;
+    }
+
+    PredictorParams params_;
+    std::uint64_t history_{}, path_{};
+    std::array<std::uint64_t, 4> history_mask_{};
+    std::uint64_t nano_mask_{}, micro_mask_{};
+    std::vector<std::int8_t> bimodal_; ///< -2..1, taken if >= 0
+    std::array<std::vector<Tagged>, 4> tagged_;
+    std::vector<std::uint64_t> nano_, micro_;
+    std::vector<Btb> main_;
+    std::vector<Indirect> indirect_base_, indirect_history_;
+    std::vector<std::uint64_t> stack_;
+    unsigned top_{}, depth_{};
+    std::uint32_t clock_{};
+    std::uint32_t allocation_{}; ///< rotates the table that gets a new entry
+};
+
+} // namespace rkperf::cpu

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cpu/code_cache.h"
+
+#include <cstring>
+
+namespace rkperf::cpu {
+namespace {
+
+/// Budget that a heavy operation takes beyond one instruction: 64 accesses at the weight of a plain one's 4.
+constexpr std::uint32_t kHeavyCost = 16;
+
+} // namespace
+
+CodePage& CodeCache::page(std::uint64_t ppn) {
+    std::unique_ptr<CodePage>& p = pages_[ppn];
+    if (!p) {
+        p = std::make_unique<CodePage>();
+        p->ppn = ppn;
+    }
+    return *p;
+}
+
+Block* CodeCache::decode(CodePage& page, std::uint64_t offset) {
+    auto block = std::make_unique<Block>();
+    const std::uint8_t* code = memory_.host(PhysAddr(page.ppn << kPageShift));
+    const std::uint64_t end = (offset & ~(kLineSize - 1)) + kLineSize;
+    block->line = static_cast<std::uint8_t>(offset >> kLineShift);
+    block->ops.reserve((end - offset) / 4);
+    for (std::uint64_t at = offset; at < end; at += 4) {
+        std::uint32_t raw = 0;
+        std::memcpy(&raw, code + at, 4);
+        const DecodedOp& op = block->ops.emplace_back(make_op(raw, at, at == offset, timing_of_));
+        for (unsigned l = 0; l < kVectorLanes; ++l) block->lanes[l] += op.lanes >> l & 1;
+        block->fetches += op.lanes >> index_of(Lane::fetch) & 1;
+        block->cost += op.heavy ? 1 + kHeavyCost : 1;
+        if (a64::ends_block(op.insn)) break;
+    }
+    block->size = static_cast<std::uint16_t>(block->ops.size());
+    Block* b = block.get();
+    page.blocks.push_back(std::move(block));
+    page.at[offset / 4] = b;
+    return b;
+}
+
+void CodeCache::drop_blocks(std::uint64_t ppn) {
+    CodePage* p = find(ppn);
+    if (!p) return;
+    p->at.fill(nullptr);
+    p->blocks.clear();
+}
+
+void CodeCache::drop_all_blocks() {
+    for (auto& entry : pages_) {
+        entry.second->at.fill(nullptr);
+        entry.second->blocks.clear();
+    }
+}
+
+void CodeCache::l1i_line_lost(std::uint64_t pline) {
+    constexpr unsigned kLinesPerPageShift = kPageShift - kLineShift;
+    if (pline == ~std::uint64_t{0}) {
+        for (auto& entry : pages_) entry.second->l1i.fill(nullptr);
+        return;
+    }
+    if (CodePage* p = find(pline >> kLinesPerPageShift)) p->l1i[pline & ((1u << kLinesPerPageShift) - 1)] = nullptr;
+}
+
+} // namespace rkperf::cpu

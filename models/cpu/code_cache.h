@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decoded basic blocks, by physical page and offset, so that address spaces share them. A block lies within one 64-byte
+// line, so that one L1I presence test covers it.
+#pragma once
+
+#include "models/cpu/decoded_op.h"
+#include "models/memory/hierarchy.h"
+#include "models/memory/physical_memory.h"
+
+#include <array>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace rkperf::cpu {
+
+/// Counts of the static lanes up to `instruction`, added in one step per block.
+inline constexpr unsigned kVectorLanes = 16;
+using LaneVector = std::array<std::uint16_t, kVectorLanes>;
+static_assert(index_of(Lane::instruction) == kVectorLanes - 1 && index_of(Lane::fetch) == kVectorLanes);
+
+struct Block {
+    static constexpr unsigned kMaxOps = kLineSize / 4;
+    LaneVector lanes{};       ///< sums over all operations
+    std::uint16_t fetches{};  ///< sum of Lane::fetch
+    std::uint16_t size{};     ///< operations
+    std::uint32_t cost{};     ///< instruction budget it takes (event_lanes.h, fast_weight)
+    std::uint8_t line{};      ///< line within the page
+    std::uint8_t ops_begin{}; ///< keeps what follows aligned
+    std::vector<DecodedOp> ops;
+};
+
+/// A physical page that code was executed from.
+struct CodePage {
+    std::uint64_t ppn{};
+    std::array<Block*, kPageSize / 4> at{};                   ///< by instruction offset
+    std::array<mem::CacheLine*, kPageSize / kLineSize> l1i{}; ///< lines the L1I holds, or null
+    std::vector<std::unique_ptr<Block>> blocks;
+};
+
+class CodeCache {
+  public:
+    CodeCache(mem::PhysicalMemory& memory, TimingOf timing_of) : memory_(memory), timing_of_(timing_of) {}
+
+    /// The page's entry, made if need be. Precondition: the page is DRAM.
+    CodePage& page(std::uint64_t ppn);
+    CodePage* find(std::uint64_t ppn) {
+        const auto i = pages_.find(ppn);
+        return i == pages_.end() ? nullptr : i->second.get();
+    }
+    /// True if blocks were decoded from the page: writes to it must be seen.
+    bool holds_code(std::uint64_t ppn) {
+        const CodePage* p = find(ppn);
+        return p && !p->blocks.empty();
+    }
+    /// Decodes the block at `offset` (multiple of 4) of the page and enters it.
+    Block* decode(CodePage& page, std::uint64_t offset);
+    void drop_blocks(std::uint64_t ppn);
+    void drop_all_blocks();
+    /// The L1I no longer holds the line (~0: any).
+    void l1i_line_lost(std::uint64_t pline);
+
+  private:
+    mem::PhysicalMemory& memory_;
+    TimingOf timing_of_;
+    std::unordered_map<std::uint64_t, std::unique_ptr<CodePage>> pages_; // never walked in a way that shows
+};
+
+} // namespace rkperf::cpu

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wiring, totals, time, deadlines and interrupts of a core.
+#include "models/cpu/core_base.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace rkperf::cpu {
+namespace {
+
+using a64::CpuState;
+using a64::Stop;
+namespace ev = pmu_event;
+
+/// Lane sums are 16 bits wide and grow by at most one per instruction.
+constexpr std::int64_t kMaxBudget = 60000;
+constexpr int kStackBytes = 1 << 20;
+/// Losses to remember while the fast port is detached; beyond, the port is simply not trusted.
+constexpr std::size_t kMaxLosses = 256;
+
+constexpr unsigned bit(ExceptionLevel el) { return 1u << static_cast<unsigned>(el); }
+
+} // namespace
+
+CoreBase::CoreBase(sc_core::sc_module_name name, const CoreConfig& config, const CoreTables& tables,
+                   mem::PhysicalMemory& memory)
+    : Core(name),
+      config_(config),
+      tables_(tables),
+      physical_(memory),
+      memory_("memory", config.cpu, tables.memory, memory, totals_),
+      clock_(config.hertz),
+      lane_map_(tables.events),
+      code_(memory, tables.timing_of),
+      quantum_(std::max(config.quantum, Picoseconds(1))),
+      quantum_end_(quantum_) {
+    stalls_.deadline = &deadline_;
+    simple_line_.state = mem::CacheLine::State::modified;
+    totals_.set_level(ExceptionLevel::el1);
+    memory_.set_listener(this);
+    memory_.set_clock(&clock_);
+    memory_.set_recency_clock(&recency_);
+    if (config.domain) config.domain->join(*this);
+    sc_core::sc_spawn_options options;
+    options.set_stack_size(kStackBytes);
+    sc_core::sc_spawn([this] { main(); }, "run", &options);
+}
+
+CoreBase::~CoreBase() = default;
+
+void CoreBase::main() {
+    if (!software_) throw std::logic_error(std::string(name()) + ": no software was set");
+    set_limits();
+    software_->cpu_main(*this);
+}
+
+/// Affinity 1 is the core within the one DSU, Aff0 = 0, MT = 1 (facts/rk3588.md section 1); bit 31 is RES1.
+std::uint64_t CoreBase::mpidr() const { return 0x81000000u | std::uint64_t{config_.cpu.v} << 8; }
+
+// --- totals ---
+
+void CoreBase::flush() const {
+    EventTotals::Row& row = totals_.now();
+    const auto feed = [&](Lane lane, std::uint64_t n) {
+        if (n == 0) return;
+        for (EventNumber e : lane_map_.events(lane)) row[e] += n;
+    };
+    for (unsigned l = 0; l < kVectorLanes; ++l) feed(static_cast<Lane>(l), fast_.lanes[l]);
+    feed(Lane::fetch, fast_.fetches);
+    // What CoreMemory was asked for it has counted itself.
+    row[ev::L1I_CACHE] -= fast_.fetches_slow;
+    row[ev::L1I_TLB] -= fast_.translations_slow;
+    feed(Lane::read_hit, fast_.hits[0]);
+    feed(Lane::write_hit, fast_.hits[1]);
+    feed(Lane::read_unaligned, fast_.unaligned[0]);
+    feed(Lane::write_unaligned, fast_.unaligned[1]);
+    feed(Lane::branch_taken, fast_.taken);
+    fast_ = FastCounts{};
+    feed(Lane::cycle, cycle_ - flushed_cycle_);
+    flushed_cycle_ = cycle_;
+    for (unsigned s = 0; s < kStalls; ++s) {
+        feed(static_cast<Lane>(kFirstStall + s), stalls_.count[s] - stalls_.flushed[s]);
+        stalls_.flushed[s] = stalls_.count[s];
+    }
+}
+
+EventTotals& CoreBase::totals() {
+    flush();
+    return totals_;
+}
+
+std::uint64_t CoreBase::total(EventNumber event, ExceptionLevel el) const {
+    if (event >= ev::kCount) return 0;
+    flush();
+    return totals_.get(event, el);
+}
+
+void CoreBase::count_ops(const Block& block, unsigned from, unsigned to) {
+    for (unsigned k = from; k < to; ++k) {
+        const std::uint32_t lanes = block.ops[k].lanes;
+        for (unsigned l = 0; l < kVectorLanes; ++l)
+            fast_.lanes[l] = static_cast<std::uint16_t>(fast_.lanes[l] + (lanes >> l & 1));
+        fast_.fetches += lanes >> index_of(Lane::fetch) & 1;
+    }
+}
+
+void CoreBase::note_mispredict(Mispredict kind, std::uint64_t wrong_path) {
+    switch (kind) {
+        case Mispredict::none: return;
+        case Mispredict::direction: note(Lane::cond_mispredict); break;
+        case Mispredict::indirect: note(Lane::indirect_mispredict); break;
+        case Mispredict::return_address: note(Lane::return_mispredict); break;
+    }
+    if (wrong_path) note(Lane::wrong_path, wrong_path);
+}
+
+// --- counters that wrap ---
+
+void CoreBase::rearm() {
+    rearm_ = true;
+    stop_soon();
+}
+
+void CoreBase::read_armed() {
+    rearm_ = false;
+    for (const Armed& a : armed_) totals_.watch(a.event, false);
+    armed_.clear();
+    stalls_.stop_at.fill(~std::uint64_t{0});
+    if (!monitor_) return;
+    for (const ArmedCounter& c : monitor_->armed()) {
+        if (c.event >= ev::kCount || !knows(c.event)) continue;
+        Armed a;
+        a.event = c.event;
+        a.el_mask = c.el_mask;
+        a.weight = fast_weight(tables_.events, c.event);
+        a.lanes = lane_map_.lanes_of(c.event);
+        for (Lane l : a.lanes) {
+            a.cycle |= l == Lane::cycle;
+            if (index_of(l) >= kFirstStall) a.stall = static_cast<int>(stall_index(l));
+        }
+        a.target = sum(a) + c.left;
+        totals_.watch(a.event, true);
+        armed_.push_back(std::move(a));
+    }
+}
+
+std::uint64_t CoreBase::sum(const Armed& a) const {
+    std::uint64_t n = 0;
+    for (unsigned el = 0; el < kExceptionLevels; ++el)
+        if (a.el_mask >> el & 1) n += totals_.get(a.event, static_cast<ExceptionLevel>(el));
+    return n;
+}
+
+bool CoreBase::armed_hit() const {
+    return std::any_of(armed_.begin(), armed_.end(), [&](const Armed& a) { return sum(a) >= a.target; });
+}
+
+void CoreBase::set_limits() {
+    std::uint64_t deadline = ~std::uint64_t{0};
+    std::int64_t budget = kMaxBudget;
+    const auto until = [&](Picoseconds t) {
+        if (t != kNever) deadline = std::min(deadline, clock_.cycle_at(t).v);
+    };
+    for (const DeadlineSource* s : sources_) until(s->next_deadline());
+    if (!irq_masked_) {
+        until(quantum_end_);
+        if (irq_level_) until(irq_when_);
+    }
+    stalls_.stop_at.fill(~std::uint64_t{0});
+    for (const Armed& a : armed_) {
+        if (!(a.el_mask & bit(totals_.level()))) continue;
+        const std::uint64_t total = sum(a);
+        if (total >= a.target) { // to be dealt with at this instruction's end
+            deadline = 0;
+            continue;
+        }
+        const std::uint64_t left = a.target - total;
+        if (a.cycle) deadline = std::min(deadline, cycle_ + left);
+        if (a.stall >= 0) {
+            std::uint64_t& stop = stalls_.stop_at[static_cast<unsigned>(a.stall)];
+            stop = std::min(stop, stalls_.count[static_cast<unsigned>(a.stall)] + left);
+        }
+        if (a.weight) budget = std::min<std::uint64_t>(static_cast<std::uint64_t>(budget), (left - 1) / a.weight);
+    }
+    if (debug_active_) budget = 0;
+    deadline_ = totals_.dirty || rearm_ ? 0 : deadline;
+    budget_ = budget;
+}
+
+void CoreBase::settle() {
+    flush();
+    for (;;) {
+        for (DeadlineSource* s : sources_)
+            while (due(s->next_deadline())) s->advance_to(now());
+        totals_.dirty = false;
+        if (rearm_) read_armed();
+        if (!armed_hit()) break;
+        monitor_->sync();
+        read_armed();
+        if (armed_hit()) throw std::logic_error(std::string(name()) + ": a counter stays at its wrap after sync()");
+    }
+    set_limits();
+}
+
+// --- time and interrupts ---
+
+void CoreBase::set_frequency(std::uint64_t hertz) {
+    if (hertz == clock_.hertz()) return;
+    clock_.set_hertz(hertz, Cycles(cycle_));
+    stop_soon();
+}
+
+void CoreBase::set_quantum(Picoseconds quantum) {
+    quantum_ = std::max(quantum, Picoseconds(1));
+    quantum_end_ = now() + quantum_;
+    stop_soon();
+}
+
+void CoreBase::set_level(bool level, Picoseconds when) {
+    if (level == irq_level_) return;
+    irq_level_ = level;
+    irq_when_ = when;
+    stop_soon();
+    if (waiting_) irq_event_.notify(sc_core::SC_ZERO_TIME);
+}
+
+void CoreBase::yield() {
+    const Picoseconds local = now();
+    const Picoseconds global(sc_core::sc_time_stamp().value());
+    if (local > global) sc_core::wait(to_sc_time(local - global));
+    quantum_end_ = local + quantum_;
+}
+
+void CoreBase::sync() {
+    flush();
+    yield();
+    kernel_boundary();
+}
+
+void CoreBase::kernel_boundary() {
+    settle();
+    while (!irq_masked_ && (irq_due() || due(quantum_end_))) {
+        if (irq_due()) {
+            take_irq_at_el1();
+        } else {
+            yield();
+        }
+        settle();
+    }
+}
+
+void CoreBase::take_irq_at_el1() {
+    irq_masked_ = true;
+    note(Lane::exception_taken);
+    note(Lane::exc_irq);
+    spend(0, tables_.costs.exception_entry);
+    software_->irq_from_el1(*this);
+    spend(1, tables_.costs.exception_return);
+    note(Lane::exception_return);
+    irq_masked_ = false;
+}
+
+void CoreBase::set_irq_mask(bool masked) {
+    if (masked == irq_masked_) return;
+    irq_masked_ = masked;
+    kernel_boundary();
+}
+
+void CoreBase::wait_for_interrupt() {
+    spend(1, 1); // the WFI itself
+    flush();
+    yield();
+    const Picoseconds start = now();
+    while (!irq_signalled()) {
+        Picoseconds wake = irq_level_ ? irq_when_ : kNever;
+        for (const DeadlineSource* s : sources_) wake = std::min(wake, s->next_deadline());
+        const Picoseconds global(sc_core::sc_time_stamp().value());
+        waiting_ = true;
+        if (wake == kNever) {
+            sc_core::wait(irq_event_);
+        } else if (wake > global) {
+            sc_core::wait(to_sc_time(wake - global), irq_event_);
+        }
+        waiting_ = false;
+        // The clock stood still: the same cycle begins at the present time.
+        const Picoseconds t(sc_core::sc_time_stamp().value());
+        if (t > now()) clock_.resume_at(Cycles(cycle_), t);
+        for (DeadlineSource* s : sources_)
+            if (due(s->next_deadline())) s->advance_to(now());
+    }
+    stats_.idle_time_ps += (now() - start).v;
+    quantum_end_ = now() + quantum_;
+    settle();
+}
+
+// --- EL0 ---
+
+void CoreBase::enter_user(CpuState& state) {
+    spend(1, tables_.costs.exception_return);
+    note(Lane::exception_return);
+    flush();
+    const bool keep = attached_ == &state && state.hooks == this && state.mem.clock == attached_clock_ && !port_stale_;
+    attached_ = &state;
+    state.hooks = this;
+    state.mem.accesses = state.mem.slow = 0;
+    memory_.set_recency_clock(&state.mem.clock);
+    port_.attach(&state.mem, keep);
+    if (keep)
+        for (const Loss& l : losses_) lose(l);
+    losses_.clear();
+    port_stale_ = false;
+    state_ = &state;
+    state.stop = Stop::none;
+    state.branch_taken = false;
+    totals_.set_level(ExceptionLevel::el0);
+    irq_masked_ = false;
+    exclusive_.valid = false; // ERET clears the local monitor (DDI 0487 D1.6.3)
+    mem_issue_ = mem_ready_ = cycle_;
+    relookup_ = true;
+    last_slow_line_ = ~0ull;
+}
+
+void CoreBase::detach() {
+    // One tick more than any copy that software may have made of the state, so that an older one is not trusted.
+    attached_clock_ = ++state_->mem.clock;
+    memory_.set_recency_clock(&recency_);
+    port_.detach();
+    state_ = nullptr;
+}
+
+UserExit CoreBase::leave_user(Next why) {
+    settle(); // the last instruction may have wrapped a counter
+    stats_.user_instructions = totals_.get(ev::INST_RETIRED, ExceptionLevel::el0);
+    detach();
+    irq_masked_ = true;
+    totals_.set_level(ExceptionLevel::el1);
+    set_limits();
+    note(Lane::exception_taken);
+    UserExit exit = UserExit::irq;
+    if (why == Next::irq) note(Lane::exc_irq);
+    if (why == Next::breakpoint) exit = UserExit::breakpoint;
+    if (why == Next::step) exit = UserExit::step;
+    spend(0, tables_.costs.exception_entry);
+    return exit;
+}
+
+UserExit CoreBase::leave_user_stopped() {
+    const Stop stop = state_->stop;
+    leave_user(Next::resume);
+    switch (stop) {
+        case Stop::svc: note(Lane::exc_svc); break;
+        case Stop::undefined:
+        case Stop::hlt:
+        case Stop::illegal: note(Lane::exc_undefined); break;
+        case Stop::trap_sysreg: note(Lane::exc_trap_other); break;
+        case Stop::data_abort:
+        case Stop::watchpoint: note(Lane::exc_data_abort); break;
+        case Stop::insn_abort: note(Lane::exc_insn_abort); break;
+        default: break;
+    }
+    kernel_boundary();
+    return UserExit::sync;
+}
+
+void CoreBase::lose(const Loss& l) {
+    if (!state_) {
+        if (losses_.size() < kMaxLosses) {
+            losses_.push_back(l);
+        } else {
+            port_stale_ = true;
+        }
+        return;
+    }
+    switch (l.what) {
+        case Loss::line: port_.drop_line(physical_.host(PhysAddr(l.number << kLineShift)), false); break;
+        case Loss::line_writes: port_.drop_line(physical_.host(PhysAddr(l.number << kLineShift)), true); break;
+        case Loss::page: port_.drop_page(l.number); break;
+        case Loss::everything: port_.drop_all(); break;
+    }
+}
+
+CoreBase::Next CoreBase::user_boundary(const DecodedOp* op) {
+    if (op && debug_active_) debug_->stepped(op->insn.kind == a64::InsnKind::exclusive_load);
+    settle();
+    while (!irq_due() && due(quantum_end_)) {
+        yield();
+        settle();
+    }
+    for (std::uint64_t ppn : dropped_code_) {
+        code_.drop_blocks(ppn);
+        relookup_ = true;
+    }
+    dropped_code_.clear();
+    if (debug_active_ && debug_->step_pending()) return Next::step;
+    if (irq_due()) return Next::irq;
+    if (debug_active_ && debug_->breakpoint_matches(state_->pc)) return Next::breakpoint;
+    const bool lost = relookup_;
+    relookup_ = false;
+    return lost ? Next::relookup : Next::resume;
+}
+
+void CoreBase::budget_exhausted(const Block& block, unsigned from) {
+    flush();
+    set_limits();
+    std::uint64_t cost = 0;
+    for (unsigned k = from; k < block.size; ++k) cost += block.ops[k].heavy ? block.cost : 1;
+    budget_ -= static_cast<std::int64_t>(cost);
+    if (debug_active_ && !debug_->may_stop(state_->pc, (block.size - from) * 4u)) {
+        budget_ = 0;
+        return;
+    }
+    if (budget_ < 0) stop_soon();
+}
+
+void CoreBase::debug_changed() {
+    debug_active_ = debug_ && debug_->may_stop(0, ~std::uint64_t{0});
+    watching_ = debug_ && debug_->may_watch(0, ~std::uint64_t{0});
+    if (watching_) lose({Loss::everything, 0});
+    stop_soon();
+}
+
+} // namespace rkperf::cpu

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything of a core but its pipeline: time, deadlines, interrupts, event totals, EL1 work, and the instruction
+// semantics' way to memory. core_impl.h adds the pipeline and the execution loop.
+#pragma once
+
+#include "models/cpu/branch_predictor.h"
+#include "models/cpu/code_cache.h"
+#include "models/cpu/core.h"
+#include "models/cpu/core_tables.h"
+#include "models/cpu/fast_port.h"
+#include "models/cpu/inner_shareable.h"
+#include "models/cpu/stall_counts.h"
+
+#include <array>
+#include <vector>
+
+namespace rkperf::cpu {
+
+/// Bits of a64::MemPort::slow.
+namespace slow {
+inline constexpr std::uint32_t access = 1, tlb_miss = 2, cache_miss = 4, split = 8, exclusive = 16;
+}
+
+class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListener, public InnerShareable::Member {
+  public:
+    CoreBase(sc_core::sc_module_name name, const CoreConfig& config, const CoreTables& tables,
+             mem::PhysicalMemory& memory);
+    ~CoreBase() override;
+
+    // Core
+    CpuId id() const override { return config_.cpu; }
+    std::uint64_t midr() const override { return tables_.midr; }
+    std::uint64_t mpidr() const override;
+    mem::CoreMemory& memory() override { return memory_; }
+    void set_software(Software& software) override { software_ = &software; }
+    void set_overflow_monitor(OverflowMonitor& pmu) override { monitor_ = &pmu; }
+    void add_deadline_source(DeadlineSource& source) override { sources_.push_back(&source); }
+    void set_debug_monitor(DebugMonitor& debug) override { debug_ = &debug; }
+    void debug_changed() override;
+    Cycles cycle() const override { return Cycles(cycle_); }
+    const Clock& clock() const override { return clock_; }
+    void set_frequency(std::uint64_t hertz) override;
+    void set_quantum(Picoseconds quantum) override;
+    void sync() override;
+    void set_address_space(PhysAddr ttbr0, std::uint16_t asid) override;
+    void write_contextidr(std::uint32_t value) override;
+    void charge(const KernelWork& work) override;
+    void kernel_access(PhysAddr pa, std::uint64_t bytes, bool write) override;
+    std::uint64_t mrs(SysReg reg) override;
+    void msr(SysReg reg, std::uint64_t value) override;
+    bool irq_masked() const override { return irq_masked_; }
+    void set_irq_mask(bool masked) override;
+    bool irq_signalled() const override { return irq_level_ && due(irq_when_); }
+    void wait_for_interrupt() override;
+    void tlb_invalidate(std::uint32_t asid, std::uint64_t vpn) override;
+    void code_changed(PhysAddr page) override;
+    EventTotals& totals() override;
+    const CoreStats& stats() const override { return stats_; }
+    std::uint64_t present_pc() const override { return state_ ? state_->pc : kernel_pc_; }
+
+    // EventTotalsView
+    std::uint64_t total(EventNumber event, ExceptionLevel el) const override;
+    bool knows(EventNumber event) const override { return tables_.events.implements(event); }
+    Picoseconds now() const override { return clock_.time_of(Cycles(cycle_)); }
+    void rearm() override;
+
+    // LevelSink: the IRQ input
+    void set_level(bool level, Picoseconds when) override;
+
+    // a64::CoreHooks
+    std::uint8_t* access(std::uint64_t va, unsigned size, a64::AccessKind kind) override;
+    SysRegOutcome read_sysreg(SysReg reg, std::uint64_t& value) override;
+    SysRegOutcome write_sysreg(SysReg reg, std::uint64_t value) override;
+    void set_exclusive(std::uint64_t va, unsigned size) override;
+    bool check_exclusive(std::uint64_t va, unsigned size) override;
+    void clear_exclusive() override { exclusive_.valid = false; }
+    bool cache_op(SysReg op, std::uint64_t va) override;
+    void barrier(unsigned option) override;
+
+    // mem::FastPathListener
+    void l1d_line_lost(std::uint64_t pline, bool write_only) override;
+    void dtlb_entry_lost(std::uint64_t vpn) override;
+    void itlb_entry_lost(std::uint64_t vpn) override;
+    void l1i_line_lost(std::uint64_t pline) override { code_.l1i_line_lost(pline); }
+
+    // InnerShareable::Member
+    void icache_invalidated(PhysAddr pa) override;
+
+  protected:
+    /// What follows an instruction boundary at EL0.
+    enum class Next : std::uint8_t {
+        resume,   ///< go on where it was
+        relookup, ///< go on at pc, but code or its translation may have changed
+        irq,
+        breakpoint,
+        step,
+    };
+
+    void enter_user(a64::CpuState& state);
+    UserExit leave_user(Next why);
+    UserExit leave_user_stopped();
+    /// The work of a boundary that cannot wait: wraps, deadlines, quantum, interrupts, debug. Sets cycle limits anew.
+    /// `op`: what was just executed, or null.
+    Next user_boundary(const DecodedOp* op);
+    /// Finds or decodes the block at state.pc; null after a fetch fault. Updates the present fetch page; fetch_ready_ is
+    /// when the translation asked for at `now` is there.
+    Block* find_block(std::uint64_t now);
+    /// Brings the block's line into the L1I; returns the cycle at which it is there.
+    std::uint64_t fetch_line(Block& block, std::uint64_t now);
+    /// Budget is used up, or a block may hold a breakpoint.
+    void budget_exhausted(const Block& block, unsigned from);
+
+    /// Adds the static lanes of ops [from, to) of a block that was not executed as a whole.
+    void count_ops(const Block& block, unsigned from, unsigned to);
+    void count_block(const Block& block) {
+        for (unsigned l = 0; l < kVectorLanes; ++l)
+            fast_.lanes[l] = static_cast<std::uint16_t>(fast_.lanes[l] + block.lanes[l]);
+        fast_.fetches += block.fetches;
+    }
+    /// Adds to events at once, for lanes that the fast path does not carry.
+    void note(Lane lane, std::uint64_t n = 1) {
+        for (EventNumber e : lane_map_.events(lane)) totals_.add(e, n);
+        if (totals_.dirty) deadline_ = 0;
+    }
+    void note_mispredict(Mispredict kind, std::uint64_t wrong_path);
+    /// Moves everything counted into the totals of the present level.
+    void flush() const;
+    void stop_soon() { deadline_ = 0; }
+
+    struct FastCounts {
+        LaneVector lanes{};
+        std::uint64_t fetches{}, fetches_slow{}, translations_slow{};
+        std::uint64_t hits[2]{}; ///< by DecodedOp::is_store
+        std::uint64_t unaligned[2]{};
+        std::uint64_t taken{};
+    };
+
+    // The hot fields, in the order of use.
+    std::uint64_t deadline_{}; ///< look around at the first boundary at or after this cycle
+    std::int64_t budget_{};    ///< instructions that cannot wrap an armed counter
+    mutable FastCounts fast_;
+    CodePage* page_{}; ///< page being executed, valid if vpn_ matches
+    std::uint64_t vpn_{~0ull};
+    std::uint64_t mem_issue_{}; ///< cycle at which the present access asks
+    std::uint64_t mem_ready_{}; ///< when its data are there (slow accesses)
+    std::uint64_t cycle_{};     ///< boundary of the last instruction
+    a64::CpuState* state_{};    ///< at EL0
+    std::uint64_t fetch_ready_{};
+    unsigned page_changes_{};
+    std::uint64_t barrier_until_{};
+    bool relookup_{};
+
+    const CoreConfig config_;
+    const CoreTables& tables_;
+    mutable StallCounts stalls_;
+
+  private:
+    struct Lump;
+    struct Armed {
+        EventNumber event{};
+        std::uint8_t el_mask{};
+        std::uint64_t target{}; ///< sum of totals over el_mask at which it wraps
+        unsigned weight{};      ///< fast_weight
+        int stall{-1};          ///< stall_index of its lane, if a stall
+        bool cycle{};
+        std::vector<Lane> lanes;
+    };
+    struct FetchPage {
+        std::uint64_t vpn{~0ull};
+        CodePage* page{};
+        mem::TlbEntry* entry{};
+    };
+    struct Exclusive {
+        bool valid{};
+        unsigned size{};
+        std::uint64_t va{}, pline{};
+        std::uint8_t value[16]{};
+    };
+    /// Something the fast port relied on.
+    struct Loss {
+        enum What : std::uint8_t { line, line_writes, page, everything } what;
+        std::uint64_t number; ///< physical line or virtual page
+    };
+    static constexpr unsigned kFetchPages = 64;
+
+    void main();
+    bool due(Picoseconds t) const { return t != kNever && clock_.cycle_at(t).v <= cycle_; }
+    bool irq_due() const { return irq_level_ && due(irq_when_); }
+    /// Timers, wraps, and what they cause; then the limits of further execution.
+    void settle();
+    void read_armed();
+    bool armed_hit() const;
+    std::uint64_t sum(const Armed& a) const;
+    void set_limits();
+    void yield();
+    /// Boundary at EL1: settle, and take an interrupt or yield if unmasked.
+    void kernel_boundary();
+    void take_irq_at_el1();
+    void run_lump(const Lump& lump);
+    void spend(std::uint64_t instructions, std::uint64_t cycles);
+    void touch_kernel_lines(const KernelWork& work);
+    SysRegOutcome transact(SysReg reg, std::uint64_t& value, bool write, ExceptionLevel el);
+    unsigned sysreg_cost(SysReg reg, bool write) const;
+    bool fault(std::uint64_t va, std::uint8_t status, bool write, bool maintenance = false);
+    std::uint8_t* access_line(PhysAddr pa, unsigned bytes, mem::Access kind, std::uint64_t now, mem::CacheLine*& line);
+    void drop_code(std::uint64_t ppn);
+    const std::uint8_t* exclusive_host(std::uint64_t va);
+    void detach();
+    /// Drops it from the fast port, or remembers it for when the port is attached again.
+    void lose(const Loss& l);
+
+    mutable EventTotals totals_; ///< mutable: reading brings them up to date
+    mem::PhysicalMemory& physical_;
+    mem::CoreMemory memory_;
+    Clock clock_;
+    LaneMap lane_map_;
+    CodeCache code_;
+    FastPort port_;
+    std::array<FetchPage, kFetchPages> fetch_pages_{};
+    std::vector<std::uint64_t> dropped_code_; ///< pages whose blocks go at the next boundary
+    Exclusive exclusive_;
+    std::uint64_t last_slow_line_{~0ull}; ///< virtual line of the last slow access and where it is
+    const std::uint8_t* last_slow_host_{};
+    mem::CacheLine simple_line_; ///< stands for every line in the simple configuration
+
+    Software* software_{};
+    OverflowMonitor* monitor_{};
+    std::vector<DeadlineSource*> sources_;
+    DebugMonitor* debug_{};
+    bool debug_active_{}, watching_{};
+    std::vector<Armed> armed_;
+    bool rearm_{true};
+
+    Picoseconds quantum_{};
+    Picoseconds quantum_end_{};
+    bool irq_level_{};
+    Picoseconds irq_when_{};
+    bool irq_masked_{true};
+    bool waiting_{};
+    sc_core::sc_event irq_event_;
+
+    mutable std::uint64_t flushed_cycle_{};
+    a64::CpuState* attached_{};
+    std::uint32_t attached_clock_{};
+    std::vector<Loss> losses_; ///< since the port was detached
+    bool port_stale_{};        ///< there were more than it remembers
+    std::uint32_t recency_{};
+    std::uint64_t kernel_pc_{};
+    std::uint64_t kernel_line_{};
+    std::uint64_t bus_cycles_{}; ///< what the target of the last transaction added
+    CoreStats stats_;
+};
+
+} // namespace rkperf::cpu

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// EL1: native kernel code charged in lumps, its accesses, and the system-register bus.
+#include "models/cpu/core_base.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace rkperf::cpu {
+namespace {
+
+namespace ev = pmu_event;
+
+constexpr std::uint64_t kRate = 1024; // denominator of KernelRates
+
+/// Where the kernel's text and per-core data lie in physical memory, for their footprint in the caches: the first 16 MiB
+/// from 2 MiB above the start of DRAM (Linux's image on the RK3588 starts there), data after it.
+constexpr std::uint64_t kTextBase = 0x200000, kTextBytes = 0x1000000, kDataBytes = 0x4000;
+
+} // namespace
+
+/// Work of one kind, spread evenly: after i of n units, floor(i * total / n) of each total has happened.
+struct CoreBase::Lump {
+    std::uint64_t units{}; ///< instructions, or cycles if there are none
+    std::uint64_t cycles{};
+    std::array<std::uint64_t, kLanes> lanes{};
+
+    static std::uint64_t share(std::uint64_t total, std::uint64_t i, std::uint64_t n) {
+        return static_cast<std::uint64_t>(static_cast<unsigned __int128>(total) * i / n);
+    }
+    std::uint64_t part(std::uint64_t total, std::uint64_t from, std::uint64_t to) const {
+        return share(total, to, units) - share(total, from, units);
+    }
+    /// First unit count in (from, units] at which `reached(count)` holds, or units. Precondition: monotonic.
+    template <class F>
+    std::uint64_t first(std::uint64_t from, F reached) const {
+        std::uint64_t lo = from + 1, hi = units;
+        while (lo < hi) {
+            const std::uint64_t mid = lo + (hi - lo) / 2;
+            if (reached(mid)) {
+                hi = mid;
+            } else {
+                lo = mid + 1;
+            }
+        }
+        return lo;
+    }
+};
+
+void CoreBase::run_lump(const Lump& lump) {
+    std::uint64_t done = 0;
+    if (totals_.dirty || rearm_ || deadline_ <= cycle_) kernel_boundary();
+    while (done < lump.units) {
+        std::uint64_t next = lump.units;
+        if (deadline_ - cycle_ <= lump.cycles)
+            next = lump.first(done,
+                              [&](std::uint64_t i) { return cycle_ + lump.part(lump.cycles, done, i) >= deadline_; });
+        for (const Armed& a : armed_) {
+            if (!(a.el_mask >> static_cast<unsigned>(totals_.level()) & 1)) continue;
+            const std::uint64_t left = a.target - sum(a);
+            next = std::min(next, lump.first(done, [&](std::uint64_t i) {
+                std::uint64_t n = 0;
+                for (Lane l : a.lanes)
+                    n += lump.part(l == Lane::cycle ? lump.cycles : lump.lanes[index_of(l)], done, i);
+                return n >= left;
+            }));
+        }
+        for (unsigned l = 0; l < kLanes; ++l) {
+            if (!lump.lanes[l]) continue;
+            const std::uint64_t n = lump.part(lump.lanes[l], done, next);
+            for (EventNumber e : lane_map_.events(static_cast<Lane>(l))) totals_.now()[e] += n;
+        }
+        cycle_ += lump.part(lump.cycles, done, next);
+        done = next;
+        flush();
+        if (deadline_ <= cycle_ || armed_hit()) kernel_boundary();
+    }
+}
+
+void CoreBase::spend(std::uint64_t instructions, std::uint64_t cycles) {
+    Lump l;
+    l.units = instructions ? instructions : cycles;
+    l.cycles = config_.simple ? instructions : cycles;
+    if (config_.simple && !instructions) return;
+    l.lanes[index_of(Lane::instruction)] = instructions;
+    l.lanes[index_of(Lane::data_processing)] = instructions;
+    stats_.kernel_instructions += instructions;
+    run_lump(l);
+}
+
+void CoreBase::charge(const KernelWork& work) {
+    const KernelRates& k = tables_.kernel;
+    kernel_pc_ = work.code_address;
+    if (!config_.simple) touch_kernel_lines(work);
+    Lump l;
+    const std::uint64_t n = work.instructions;
+    l.cycles = config_.simple ? n : (n * k.cycles + kRate - 1) / kRate + work.extra_cycles;
+    l.units = n ? n : l.cycles;
+    const auto set = [&](Lane lane, std::uint64_t count) { l.lanes[index_of(lane)] = count; };
+    const std::uint64_t b = work.branches;
+    const std::uint64_t indirect = b * k.branch_indirect / kRate;
+    set(Lane::instruction, n);
+    set(Lane::load, work.loads);
+    set(Lane::store, work.stores);
+    set(Lane::read_hit, work.loads);
+    set(Lane::write_hit, work.stores);
+    set(Lane::branch_immed, b - std::min(b, indirect + b * k.branch_return / kRate));
+    set(Lane::branch_indirect, indirect);
+    set(Lane::branch_return, b * k.branch_return / kRate);
+    set(Lane::branch_cond, b * k.branch_cond / kRate);
+    set(Lane::branch_taken, b * k.branch_taken / kRate);
+    set(Lane::cond_mispredict, config_.simple ? 0 : b * k.mispredicts / kRate);
+    set(Lane::data_processing, n - std::min<std::uint64_t>(n, std::uint64_t{work.loads} + work.stores + b));
+    set(Lane::fetch, n * k.fetches / kRate);
+    if (!config_.simple) {
+        set(Lane::stall_frontend, l.cycles * k.stall_frontend / kRate);
+        set(Lane::stall_backend, l.cycles * k.stall_backend / kRate);
+    }
+    stats_.kernel_instructions += n;
+    run_lump(l);
+}
+
+/// The footprint of kernel code in the caches is modest but not nothing: some of its lines are looked up, in order.
+/// Their hits are part of the lump's own fetches and loads, so only what they displace and miss remains.
+void CoreBase::touch_kernel_lines(const KernelWork& work) {
+    const KernelRates& k = tables_.kernel;
+    const std::uint64_t text = physical_.base().v + kTextBase;
+    const std::uint64_t at = text + work.code_address % kTextBytes;
+    const auto code = std::min<std::uint64_t>(k.code_lines, work.instructions / (kLineSize / 4) + 1);
+    const auto data = std::min<std::uint64_t>(k.data_lines, (work.loads + work.stores) / 8);
+    const std::uint64_t stack = text + kTextBytes + config_.cpu.v * kDataBytes;
+    if (!physical_.contains(PhysAddr(stack), kDataBytes)) return;
+    for (std::uint64_t i = 0; i < code; ++i)
+        memory_.access(PhysAddr(((at - text + i * kLineSize) % kTextBytes + text) & ~(kLineSize - 1)),
+                       mem::Access::fetch, cycle_, nullptr, kLineSize);
+    for (std::uint64_t i = 0; i < data; ++i) {
+        kernel_line_ = (kernel_line_ + 1) % (kDataBytes / kLineSize);
+        const bool write = i % 2 && work.stores;
+        memory_.access(PhysAddr(stack + kernel_line_ * kLineSize), write ? mem::Access::store : mem::Access::load,
+                       cycle_);
+    }
+}
+
+void CoreBase::kernel_access(PhysAddr pa, std::uint64_t bytes, bool write) {
+    if (bytes == 0) return;
+    if (write)
+        for (std::uint64_t ppn = pa.v >> kPageShift; ppn <= (pa.v + bytes - 1) >> kPageShift; ++ppn)
+            if (code_.holds_code(ppn)) drop_code(ppn);
+    std::uint64_t ready = cycle_, lines = 0;
+    for (std::uint64_t at = pa.v; at < pa.v + bytes; at = (at | (kLineSize - 1)) + 1, ++lines) {
+        const auto part = static_cast<unsigned>(std::min(pa.v + bytes, (at | (kLineSize - 1)) + 1) - at);
+        note(write ? Lane::write_slow : Lane::read_slow);
+        if (config_.simple) {
+            totals_.add(ev::L1D_CACHE);
+            totals_.add(write ? ev::L1D_CACHE_WR : ev::L1D_CACHE_RD);
+            continue;
+        }
+        // One line per two cycles is what a copy loop asks for.
+        const mem::Timing t = memory_.access(PhysAddr(at), write ? mem::Access::store : mem::Access::load,
+                                             cycle_ + 2 * lines, nullptr, part);
+        ready = std::max(ready, t.ready);
+    }
+    // Stores drain behind the core's back; a load's data are waited for.
+    if (!write && ready > cycle_) spend(0, ready - cycle_);
+    if (totals_.dirty) kernel_boundary();
+}
+
+void CoreBase::write_contextidr(std::uint32_t) {
+    spend(1, tables_.costs.sysreg_write);
+    note(Lane::contextidr_write);
+    if (totals_.dirty) kernel_boundary();
+}
+
+// --- system registers ---
+
+unsigned CoreBase::sysreg_cost(SysReg reg, bool write) const {
+    const SystemCosts& c = tables_.costs;
+    if ((reg.crn() == 12 && reg.crm() >= 8) || reg == sysreg::ICC_PMR_EL1) return c.gic_access;
+    if (reg.crn() == 14 && reg.op1() == 3 && reg.crm() < 8) return c.timer_access;
+    return write ? c.sysreg_write : c.sysreg_read;
+}
+
+SysRegOutcome CoreBase::transact(SysReg reg, std::uint64_t& value, bool write, ExceptionLevel el) {
+    tlm::tlm_generic_payload payload;
+    SysRegExtension extension;
+    extension.el = el;
+    extension.cpu = config_.cpu;
+    payload.set_command(write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
+    payload.set_address(std::uint64_t{reg.encoding} * 8);
+    payload.set_data_ptr(reinterpret_cast<unsigned char*>(&value));
+    payload.set_data_length(8);
+    payload.set_streaming_width(8);
+    payload.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+    payload.set_extension(&extension);
+    const Picoseconds local = now();
+    const Picoseconds global(sc_core::sc_time_stamp().value());
+    // A core behind SystemC time (never, but for rounding) asks as of now.
+    const Picoseconds ahead = local > global ? local - global : Picoseconds(0);
+    sc_core::sc_time delay = to_sc_time(ahead);
+    sysreg->b_transport(payload, delay);
+    payload.clear_extension(&extension);
+    const std::uint64_t taken = to_picoseconds(delay).v - ahead.v;
+    if (taken && !config_.simple) bus_cycles_ = clock_.cycle_at(Picoseconds(local.v + taken)).v - cycle_;
+    if (payload.get_response_status() == tlm::TLM_ADDRESS_ERROR_RESPONSE) return SysRegOutcome::undefined;
+    if (payload.get_response_status() == tlm::TLM_COMMAND_ERROR_RESPONSE)
+        return extension.outcome == SysRegOutcome::ok ? SysRegOutcome::undefined : extension.outcome;
+    if (!payload.is_response_ok())
+        throw std::logic_error(std::string(name()) + ": system-register bus answered " + payload.get_response_string());
+    return SysRegOutcome::ok;
+}
+
+std::uint64_t CoreBase::mrs(SysReg reg) {
+    spend(1, sysreg_cost(reg, false));
+    std::uint64_t value = 0;
+    bus_cycles_ = 0;
+    if (transact(reg, value, false, ExceptionLevel::el1) != SysRegOutcome::ok)
+        throw std::logic_error(std::string(name()) + ": kernel read of an unknown system register, encoding " +
+                               std::to_string(reg.encoding));
+    kernel_boundary();
+    if (bus_cycles_) spend(0, bus_cycles_);
+    return value;
+}
+
+void CoreBase::msr(SysReg reg, std::uint64_t value) {
+    spend(1, sysreg_cost(reg, true));
+    bus_cycles_ = 0;
+    if (transact(reg, value, true, ExceptionLevel::el1) != SysRegOutcome::ok)
+        throw std::logic_error(std::string(name()) +
+                               ": kernel write of an unknown or read-only system register, encoding " +
+                               std::to_string(reg.encoding));
+    rearm_ = true;
+    kernel_boundary();
+    if (bus_cycles_) spend(0, bus_cycles_);
+}
+
+SysRegOutcome CoreBase::read_sysreg(SysReg reg, std::uint64_t& value) {
+    bus_cycles_ = 0;
+    const SysRegOutcome outcome = transact(reg, value, false, ExceptionLevel::el0);
+    mem_ready_ = mem_issue_ + sysreg_cost(reg, false) + bus_cycles_;
+    return outcome;
+}
+
+SysRegOutcome CoreBase::write_sysreg(SysReg reg, std::uint64_t value) {
+    bus_cycles_ = 0;
+    const SysRegOutcome outcome = transact(reg, value, true, ExceptionLevel::el0);
+    mem_ready_ = mem_issue_ + sysreg_cost(reg, true) + bus_cycles_;
+    rearm();
+    return outcome;
+}
+
+} // namespace rkperf::cpu

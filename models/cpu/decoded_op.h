@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// One instruction ready to execute: decoded operands, body, static timing, and the lanes it feeds. One host cache line.
+#pragma once
+
+#include "models/a64/insn.h"
+#include "models/cpu/event_lanes.h"
+
+#include <cstdint>
+
+namespace rkperf::cpu {
+
+/// How the core loop treats an operation.
+enum class OpGroup : std::uint8_t {
+    simple,  ///< cannot stop, no memory; one micro-operation, at most one result, no accumulator
+    general, ///< cannot stop, no memory
+    divide,  ///< as general, latency depends on the operands
+    load,
+    store, ///< atomics and DC ZVA too
+    branch,
+    system, ///< barriers, system registers, exceptions: everything that is rare and may stop
+};
+
+/// Slot of a pipeline's ready times that nobody reads: results in reg::none go there.
+inline constexpr std::uint8_t kReadySink = a64::reg::count;
+inline constexpr unsigned kReadySlots = a64::reg::count + 8;
+
+/// Static timing of one operation, from a core's own tables. The meaning of `pipes` is the core's.
+struct OpTiming {
+    std::uint8_t latency{1};   ///< cycles from issue to result; loads: L1 hit, load to use
+    std::uint8_t pipes{};      ///< mask of issue ports it may use
+    std::uint8_t occupancy{1}; ///< cycles during which the port takes nothing else
+    std::uint8_t uops{1};      ///< micro-operations on those ports
+    std::uint8_t accumulate{}; ///< cycles by which the accumulator operand may come late if it comes from its like
+    std::uint8_t second{};     ///< extra latency of the second result
+    std::uint8_t detail{};     ///< core specific
+    std::uint8_t dst[3]{kReadySink, kReadySink, kReadySink};
+    std::uint8_t forward{}; ///< loads: latency if served by an older store that is still under way
+};
+
+struct alignas(64) DecodedOp {
+    a64::Insn insn;
+    OpTiming timing;
+    std::uint32_t lanes{}; ///< bit n: feeds static lane n
+    OpGroup group{};
+    std::uint8_t align_mask{}; ///< size of one element - 1: which addresses count as unaligned
+    bool is_store{};
+    bool heavy{};     ///< may make more data accesses than fast_weight says
+    bool late_data{}; ///< src[3] is store data: not needed to issue
+};
+static_assert(sizeof(DecodedOp) == 64);
+
+/// A core's static timing of an instruction.
+using TimingOf = OpTiming (*)(const a64::Insn&);
+
+/// Prepares the instruction `raw`. `entry`: it begins a block; `pc_low`: its address within the page.
+DecodedOp make_op(std::uint32_t raw, std::uint64_t pc_low, bool entry, TimingOf timing_of);
+
+} // namespace rkperf::cpu

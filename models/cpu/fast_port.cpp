@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cpu/fast_port.h"
+
+namespace rkperf::cpu {
+
+void FastPort::attach(a64::MemPort* port, bool keep) {
+    port_ = port;
+    if (keep) return;
+    // The port was elsewhere: nothing is known about its slots.
+    filled_.fill(0);
+    for (a64::MemPort::Line& l : port_->lines) clear(l);
+}
+
+void FastPort::fill(std::uint64_t va, std::uint8_t* host_line, mem::TlbEntry& page, mem::CacheLine& line,
+                    bool writable) {
+    const unsigned slot = a64::MemPort::slot(va);
+    a64::MemPort::Line& l = port_->lines[slot];
+    l.rtag = va & ~(kLineSize - 1);
+    l.wtag = writable ? l.rtag : ~0ull;
+    l.host = host_line;
+    l.tlb_stamp = &page.stamp;
+    l.line_stamp = &line.stamp;
+    filled_[slot / kPerPage] |= std::uint64_t{1} << slot % kPerPage;
+}
+
+void FastPort::drop_line(const std::uint8_t* host_line, bool write_only) {
+    if (!port_) return;
+    // Only the bits above the page offset are unknown: one candidate slot per group.
+    const unsigned i = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(host_line) >> kLineShift) % kPerPage;
+    for (unsigned group = 0; group < kGroups; ++group) {
+        if (!(filled_[group] >> i & 1)) continue;
+        a64::MemPort::Line& l = port_->lines[group * kPerPage + i];
+        if (l.host != host_line) continue;
+        l.wtag = ~0ull;
+        if (write_only) continue;
+        l.rtag = ~0ull;
+        filled_[group] &= ~(std::uint64_t{1} << i);
+    }
+}
+
+void FastPort::drop_page(std::uint64_t vpn) {
+    if (!port_) return;
+    const unsigned group = static_cast<unsigned>(vpn % kGroups);
+    each(group, [&](a64::MemPort::Line& l, unsigned i) {
+        if (l.rtag >> kPageShift != vpn) return;
+        clear(l);
+        filled_[group] &= ~(std::uint64_t{1} << i);
+    });
+}
+
+void FastPort::drop_writes(const std::uint8_t* host_page) {
+    if (!port_) return;
+    for (unsigned group = 0; group < kGroups; ++group)
+        each(group, [&](a64::MemPort::Line& l, unsigned) {
+            if (l.host >= host_page && l.host < host_page + kPageSize) l.wtag = ~0ull;
+        });
+}
+
+void FastPort::drop_all() {
+    if (!port_) return;
+    for (unsigned group = 0; group < kGroups; ++group) {
+        each(group, [&](a64::MemPort::Line& l, unsigned) { clear(l); });
+        filled_[group] = 0;
+    }
+}
+
+const std::uint8_t* FastPort::find(std::uint64_t va) const {
+    const a64::MemPort::Line& l = port_->lines[a64::MemPort::slot(va)];
+    return l.rtag == (va & ~(kLineSize - 1)) ? l.host : nullptr;
+}
+
+} // namespace rkperf::cpu

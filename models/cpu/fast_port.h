@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps a64::MemPort::lines true: fills entries for lines that hit in L1D and L1 DTLB, drops them when a line or page
+// goes. Knows which slots are filled, so that dropping is cheap.
+#pragma once
+
+#include "models/a64/state.h"
+#include "models/memory/hierarchy.h"
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+namespace rkperf::cpu {
+
+class FastPort {
+  public:
+    /// Works on `port` from now on; its contents are trusted if `keep`, else dropped.
+    void attach(a64::MemPort* port, bool keep);
+    void detach() { port_ = nullptr; }
+    a64::MemPort* port() { return port_; }
+
+    /// Enters the line of `va`. Precondition: attached.
+    void fill(std::uint64_t va, std::uint8_t* host_line, mem::TlbEntry& page, mem::CacheLine& line, bool writable);
+    /// The line at `host_line` left the L1D (or lost write permission only).
+    void drop_line(const std::uint8_t* host_line, bool write_only);
+    void drop_page(std::uint64_t vpn);
+    /// No more fast writes to the physical page at `host_page`.
+    void drop_writes(const std::uint8_t* host_page);
+    void drop_all();
+    /// Host address of the guest line of `va` if it may be read, else null.
+    const std::uint8_t* find(std::uint64_t va) const;
+
+  private:
+    static constexpr unsigned kPerPage = kPageSize / kLineSize;
+    static constexpr unsigned kGroups = a64::MemPort::kLines / kPerPage;
+    static_assert(kPerPage == 64);
+
+    template <class F>
+    void each(unsigned group, F f) {
+        for (std::uint64_t bits = filled_[group]; bits; bits &= bits - 1) {
+            const auto i = static_cast<unsigned>(std::countr_zero(bits));
+            f(port_->lines[group * kPerPage + i], i);
+        }
+    }
+    static void clear(a64::MemPort::Line& l) { l.rtag = l.wtag = ~0ull; }
+
+    a64::MemPort* port_{};
+    std::array<std::uint64_t, kGroups> filled_{};
+};
+
+} // namespace rkperf::cpu

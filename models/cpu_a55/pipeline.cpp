@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cpu_a55/pipeline.h"
+
+namespace rkperf::cpu_a55 {
+
+using cpu::DecodedOp;
+using cpu::Lane;
+
+void Pipeline::restart(std::uint64_t cycle) {
+    issue_ = fetch_ = cycle;
+    count_ = used_ = 0;
+    memory_order_ = 0;
+    fetch_why_ = Lane::stall_frontend;
+}
+
+void Pipeline::front_end_stall() {
+    next_cycle();
+    if (fetch_ > issue_) {
+        const std::uint64_t lost = fetch_ - issue_;
+        stalls_.add(Lane::stall_frontend, lost);
+        if (fetch_why_ != Lane::stall_frontend) stalls_.add(fetch_why_, lost);
+        issue_ = fetch_;
+    }
+    fetch_why_ = Lane::stall_frontend;
+}
+
+void Pipeline::issue_late(const DecodedOp& op, std::uint64_t need) {
+    next_cycle();
+    if (need > issue_) {
+        back_end_stall(op, need - issue_);
+        issue_ = need;
+    }
+    count_ = 1;
+}
+
+void Pipeline::back_end_stall(const DecodedOp& op, std::uint64_t cycles) {
+    stalls_.add(Lane::stall_backend, cycles);
+    std::uint8_t latest = a64::reg::none;
+    for (std::uint8_t s : op.insn.src)
+        if (ready_[s] > ready_[latest]) latest = s;
+    const std::uint8_t why = why_[latest];
+    if (why & (kCacheMiss | kTlbMiss)) {
+        stalls_.add(Lane::stall_load, cycles);
+        if (why & kCacheMiss) stalls_.add(Lane::stall_load_cache, cycles);
+        if (why & kTlbMiss) stalls_.add(Lane::stall_load_tlb, cycles);
+        return;
+    }
+    stalls_.add(Lane::stall_interlock, cycles);
+    const bool memory = op.group == cpu::OpGroup::load || op.group == cpu::OpGroup::store;
+    if (memory) stalls_.add(Lane::stall_interlock_agu, cycles);
+    if (why & detail::fp) stalls_.add(Lane::stall_interlock_fpu, cycles);
+}
+
+void Pipeline::execute(const DecodedOp& op, unsigned latency, unsigned occupancy) {
+    const auto& src = op.insn.src;
+    const std::uint8_t units = op.timing.pipes;
+    std::uint64_t accumulator = ready_[src[3]];
+    if (op.timing.accumulate && accumulator == accumulated_[src[3]])
+        accumulator -= std::min<std::uint64_t>(accumulator, op.timing.accumulate);
+    std::uint64_t need = std::max({ready_[src[0]], ready_[src[1]], ready_[src[2]], accumulator});
+    std::uint64_t* const free = units & unit::MAC   ? &mac_free_
+                                : units & unit::DIV ? &div_free_
+                                : occupancy > 2     ? &fp_div_free_
+                                                    : nullptr;
+    if (free) need = std::max(need, *free);
+    const std::uint64_t t = issue(op, need);
+    if (free) {
+        *free = t + occupancy;
+    } else if (occupancy > 1) {
+        unit_busy(t, occupancy);
+    }
+    const auto& dst = op.timing.dst;
+    finish(dst[0], t + latency, op);
+    finish(dst[1], t + latency + op.timing.second, op);
+    finish(dst[2], t + latency, op);
+    if (op.timing.accumulate) accumulated_[dst[0]] = t + latency;
+}
+
+void Pipeline::divide(const DecodedOp& op, unsigned quotient_bits) {
+    // Not pipelined, 8 cycles for a typical quotient of 16 bits.
+    const unsigned cycles = std::min<unsigned>(op.timing.latency, 4 + std::max(1u, (quotient_bits + 3) / 4));
+    execute(op, cycles, cycles);
+}
+
+void Pipeline::unit_busy(std::uint64_t at, unsigned cycles) {
+    issue_ = at + cycles;
+    count_ = used_ = 0;
+}
+
+std::uint8_t Pipeline::why_of(std::uint32_t slow) {
+    return static_cast<std::uint8_t>((slow & cpu::slow::cache_miss ? kCacheMiss : 0) |
+                                     (slow & cpu::slow::tlb_miss ? kTlbMiss : 0));
+}
+
+void Pipeline::slow_store(std::uint64_t at, std::uint64_t ready, std::uint32_t slow) {
+    // The translation is needed before the store leaves the pipeline; the line is the store buffer's affair.
+    if (!(slow & cpu::slow::tlb_miss) || ready <= at) return;
+    next_cycle();
+    if (ready <= issue_) return;
+    const std::uint64_t lost = ready - issue_;
+    for (Lane l : {Lane::stall_backend, Lane::stall_store, Lane::stall_store_tlb}) stalls_.add(l, lost);
+    issue_ = ready;
+}
+
+void Pipeline::store_buffer_stall(const DecodedOp& op, std::uint64_t& need) {
+    const std::uint64_t free = store_buffer_[stores_ % kMaxStoreBuffer];
+    if (need > issue_) { // first the operands, for their own reason
+        issue_late(op, need);
+        count_ = 0;
+    }
+    next_cycle();
+    if (free > issue_) {
+        const std::uint64_t lost = free - issue_;
+        for (Lane l : {Lane::stall_backend, Lane::stall_store, Lane::stall_store_buffer}) stalls_.add(l, lost);
+        issue_ = free;
+    }
+    need = std::min(need, issue_);
+}
+
+std::uint64_t Pipeline::begin_system(const DecodedOp& op) {
+    const auto& src = op.insn.src;
+    return issue(op, std::max({retired(), ready_[src[0]], ready_[src[1]]}));
+}
+
+void Pipeline::system(const DecodedOp& op, std::uint64_t ready) {
+    std::uint64_t done = ready + op.timing.latency;
+    if (op.insn.kind == a64::InsnKind::barrier_dsb) done = std::max(done, drained_ + op.timing.latency);
+    finish(op.timing.dst[0], done, op);
+    finish(op.timing.dst[1], done, op);
+    memory_order_ = std::max(memory_order_, done);
+    if (op.insn.kind == a64::InsnKind::barrier_dmb) return;
+    next_cycle();
+    if (done > issue_) {
+        stalls_.add(op.insn.kind == a64::InsnKind::isb ? Lane::stall_frontend : Lane::stall_backend, done - issue_);
+        issue_ = done;
+    }
+    fetch_ = std::max(fetch_, issue_);
+}
+
+} // namespace rkperf::cpu_a55

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timing of the Cortex-A76: out of order behind a 4-wide in-order front end, eight issue ports, a window of 128
+// instructions, in-order retirement. Each operation is placed once, in program order: dispatched when the front end has
+// it and the window has room, issued at the first cycle at which its operands are there and one of its ports is free.
+#pragma once
+
+#include "models/cpu/core_base.h"
+#include "models/cpu/decoded_op.h"
+#include "models/cpu/stall_counts.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace rkperf::cpu_a76 {
+
+/// Issue ports, as bits of OpTiming::pipes (AnandTech 12785, WikiChip; latency_a76.csv).
+namespace port {
+inline constexpr std::uint8_t B = 1, S0 = 2, S1 = 4, M = 8, L0 = 16, L1 = 32, V0 = 64, V1 = 128;
+inline constexpr std::uint8_t I = S0 | S1 | M, L = L0 | L1, V = V0 | V1;
+} // namespace port
+
+struct PipelineParams {
+    unsigned mispredict_penalty{}; ///< cycles lost from the branch's issue to the right path's dispatch
+    unsigned run_ahead{};          ///< cycles by which the front end may be ahead of dispatch
+    unsigned load_queue{}, store_queue{};
+    unsigned split_penalty{};   ///< load across a line
+    unsigned partial_forward{}; ///< load that an older store covers only in part: from the store's end
+};
+
+class Pipeline {
+  public:
+    static constexpr bool kSimple = false;
+
+    Pipeline(cpu::StallCounts& stalls, const PipelineParams& params) : stalls_(stalls), params_(params) {}
+
+    void restart(std::uint64_t cycle);
+
+    void enter_block(unsigned fetches) {
+        const std::uint64_t at = slots_ / kWidth;
+        if (fetch_ > at) {
+            stall(cpu::Lane::stall_frontend, fetch_ - at);
+            slots_ = fetch_ * kWidth;
+        } else {
+            fetch_ = std::max(fetch_, at - std::min<std::uint64_t>(at, params_.run_ahead));
+        }
+        fetch_ += fetches;
+    }
+    std::uint64_t fetch_at() const { return fetch_; }
+    void fetch_stall(std::uint64_t ready, cpu::Lane) { fetch_ = std::max(fetch_, ready); }
+
+    void simple(const cpu::DecodedOp& op) {
+        const auto& src = op.insn.src;
+        const std::uint64_t t = std::max({dispatch(), ready_[src[0]], ready_[src[1]], ready_[src[2]]});
+        const std::uint64_t done = take_port(op.timing.pipes, t) + op.timing.latency;
+        ready_[op.timing.dst[0]] = done;
+        retire(done);
+    }
+    void general(const cpu::DecodedOp& op) { execute(op, op.timing.latency, op.timing.occupancy); }
+    void divide(const cpu::DecodedOp& op, unsigned quotient_bits);
+
+    std::uint64_t begin(const cpu::DecodedOp& op) {
+        const auto& src = op.insn.src;
+        std::uint64_t t = std::max({dispatch_memory(op.is_store), ready_[src[0]], ready_[src[1]]});
+        if (!op.late_data) t = std::max({t, ready_[src[2]], ready_[src[3]]});
+        t = take_port(op.timing.pipes, std::max(t, memory_order_));
+        for (unsigned u = 1; u < op.timing.uops; ++u) t = take_port(op.timing.pipes, t);
+        return t;
+    }
+    void load(const cpu::DecodedOp& op, std::uint64_t issue, std::uint64_t ready, std::uint32_t slow,
+              std::uint64_t va) {
+        std::uint64_t done = ready + op.timing.latency;
+        const Store& s = stores_[va >> 3 & (kStores - 1)];
+        if (__builtin_expect(s.done > issue && (s.va ^ va) < 8, 0)) done = std::max(done, forward(op, s, issue, va));
+        if (__builtin_expect(slow & cpu::slow::split, 0)) done += params_.split_penalty;
+        const auto& dst = op.timing.dst;
+        ready_[dst[0]] = done;
+        ready_[dst[1]] = done + op.timing.second;
+        ready_[dst[2]] = issue + 1;
+        retire(done);
+        load_queue_[loads_++ % kMaxLoadQueue] = retired_;
+    }
+    void store(const cpu::DecodedOp& op, std::uint64_t issue, std::uint64_t ready, std::uint32_t, std::uint64_t va) {
+        const auto& src = op.insn.src;
+        const std::uint64_t data = std::max({issue, ready_[src[2]], ready_[src[3]]});
+        std::uint64_t done = data + 1;
+        const auto& dst = op.timing.dst;
+        // Exclusives and atomics give back a result: they act on the line itself.
+        if (op.timing.detail) done = std::max(data, ready) + op.timing.latency;
+        ready_[dst[0]] = ready_[dst[1]] = done;
+        ready_[dst[2]] = issue + 1;
+        retire(done);
+        // Written to the cache after retirement, once the line is owned.
+        const std::uint64_t drained = std::max(retired_ + 1, ready);
+        store_queue_[stores_seen_++ % kMaxStoreQueue] = drained;
+        drained_ = std::max(drained_, drained);
+        Store& s = stores_[va >> 3 & (kStores - 1)];
+        s = Store{va, drained, done, op.insn.mem_bytes};
+    }
+    void fault(std::uint64_t at) { retired_ = std::max(retired_, at); }
+
+    std::uint64_t begin_system(const cpu::DecodedOp& op);
+    void system(const cpu::DecodedOp& op, std::uint64_t ready);
+
+    std::uint64_t branch(const cpu::DecodedOp& op) {
+        const auto& src = op.insn.src;
+        const std::uint64_t t = std::max({dispatch(), ready_[src[0]], ready_[src[1]]});
+        const std::uint64_t issue = take_port(op.timing.pipes, t);
+        ready_[op.timing.dst[0]] = issue + op.timing.latency;
+        retire(issue + op.timing.latency);
+        return issue;
+    }
+    void mispredict(std::uint64_t resolved) { fetch_ = std::max(fetch_, resolved + params_.mispredict_penalty); }
+    void taken(unsigned bubble) {
+        // The rest of the dispatch group is empty: what follows comes from another fetch.
+        slots_ = (slots_ + kWidth - 1) / kWidth * kWidth;
+        fetch_ += bubble;
+    }
+    /// Operations issued past a branch that is resolved at `resolved`.
+    std::uint64_t wrong_path(std::uint64_t resolved) const {
+        const std::uint64_t at = slots_ / kWidth;
+        return resolved > at ? std::min<std::uint64_t>((resolved - at) * kWidth, kWindow) : 0;
+    }
+    std::uint64_t retired() const { return retired_; }
+
+  private:
+    static constexpr unsigned kWidth = 4;       // dispatch (WikiChip)
+    static constexpr unsigned kRetireWidth = 8; // est.: twice the dispatch width
+    static constexpr unsigned kWindow = 128;    // AnandTech 12785
+    static constexpr unsigned kCalendar = 512;  // cycles of port bookings remembered
+    static constexpr unsigned kMaxLoadQueue = 128, kMaxStoreQueue = 128;
+    static constexpr unsigned kStores = 64;
+
+    struct Store {
+        std::uint64_t va{~0ull};
+        std::uint64_t done{}; ///< written to the cache
+        std::uint64_t data{}; ///< data known
+        unsigned bytes{};
+    };
+
+    void stall(cpu::Lane l, std::uint64_t cycles) { stalls_.add(l, cycles); }
+
+    /// Cycle at which the next operation is dispatched; takes a slot of it and room in the window.
+    std::uint64_t dispatch() {
+        const std::uint64_t free = window_[head_];
+        if (__builtin_expect(free > slots_ / kWidth, 0)) {
+            stall(cpu::Lane::stall_backend, free - slots_ / kWidth);
+            slots_ = free * kWidth;
+        }
+        return slots_++ / kWidth;
+    }
+    std::uint64_t dispatch_memory(bool store) {
+        const std::uint64_t free = store ? store_queue_[(stores_seen_ - params_.store_queue) % kMaxStoreQueue]
+                                         : load_queue_[(loads_ - params_.load_queue) % kMaxLoadQueue];
+        if (__builtin_expect(free > slots_ / kWidth, 0)) {
+            stall(cpu::Lane::stall_backend, free - slots_ / kWidth);
+            slots_ = free * kWidth;
+        }
+        return dispatch();
+    }
+    /// First cycle from `t` on at which one of `pipes` is free; books that port and tells which it is.
+    std::uint64_t take_port(std::uint8_t pipes, std::uint64_t t, std::uint64_t& taken) {
+        for (;; ++t) {
+            std::uint64_t& e = calendar_[t % kCalendar];
+            const std::uint64_t busy = e >> 8 == t ? e & 0xff : 0;
+            const std::uint64_t free = pipes & ~busy;
+            if (__builtin_expect(free != 0, 1)) {
+                taken = free & (0 - free);
+                e = t << 8 | busy | taken;
+                return t;
+            }
+        }
+    }
+    std::uint64_t take_port(std::uint8_t pipes, std::uint64_t t) {
+        std::uint64_t taken = 0;
+        return take_port(pipes, t, taken);
+    }
+    void retire(std::uint64_t done) {
+        const std::uint64_t width = window_[(head_ - kRetireWidth) % kWindow] + 1;
+        retired_ = std::max({retired_, done, width});
+        window_[head_] = retired_;
+        head_ = (head_ + 1) % kWindow;
+    }
+    void execute(const cpu::DecodedOp& op, unsigned latency, unsigned occupancy);
+    std::uint64_t take_port_long(std::uint8_t pipes, std::uint64_t t, unsigned cycles);
+    std::uint64_t forward(const cpu::DecodedOp& op, const Store& s, std::uint64_t issue, std::uint64_t va) const;
+
+    std::uint64_t slots_{}; ///< dispatch slots used since cycle 0: kWidth * cycle + slot
+    std::uint64_t retired_{};
+    std::uint64_t fetch_{}; ///< cycle at which the next block can be dispatched
+    unsigned head_{};
+    std::uint64_t memory_order_{}; ///< no younger access issues before (barriers, acquire)
+    std::uint64_t drained_{};      ///< all stores so far have reached the cache
+    unsigned loads_{}, stores_seen_{};
+    cpu::StallCounts& stalls_;
+    const PipelineParams params_;
+    std::array<std::uint64_t, cpu::kReadySlots> ready_{};
+    std::array<std::uint64_t, cpu::kReadySlots> accumulated_{}; ///< ready_, if written by an accumulating operation
+    std::array<std::uint64_t, kWindow> window_{};               ///< retirement of the last kWindow operations
+    std::array<std::uint64_t, kCalendar> calendar_{};           ///< cycle << 8 | busy ports
+    std::array<std::uint64_t, kMaxLoadQueue> load_queue_{};
+    std::array<std::uint64_t, kMaxStoreQueue> store_queue_{};
+    std::array<Store, kStores> stores_{};
+};
+
+} // namespace rkperf::cpu_a76
