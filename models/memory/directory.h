@@ -27,8 +27,10 @@ class Directory {
 
   private:
     static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
+    /// Four neighbouring lines stay together, which is one line of the host's cache.
     std::size_t home(std::uint64_t pline) const {
-        return static_cast<std::size_t>(pline * 0x9E37'79B9'7F4A'7C15ull >> 20) & (slots_.size() - 1);
+        const std::uint64_t group = (pline >> 2) * 0x9E37'79B9'7F4A'7C15ull >> 20;
+        return static_cast<std::size_t>(group << 2 | (pline & 3)) & (slots_.size() - 1);
     }
     void grow();
 

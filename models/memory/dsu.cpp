@@ -44,6 +44,11 @@ std::uint32_t Dsu::holders(PhysAddr pa) {
     return e ? e->holders : 0;
 }
 
+std::int32_t Dsu::owner(PhysAddr pa) {
+    const Directory::Entry* e = directory_.find(pa.v >> kLineShift);
+    return e ? e->owner : Directory::kNone;
+}
+
 void Dsu::b_transport(int port, tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
     DsuExtension* x = payload.get_extension<DsuExtension>();
     if (!x || !caches_[static_cast<unsigned>(port)]) {

@@ -57,6 +57,8 @@ class Dsu : public sc_core::sc_module {
     bool l3_holds(PhysAddr pa) const { return l3_.find(pa.v >> kLineShift) != nullptr; }
     /// Bit n: the core on port n has the line.
     std::uint32_t holders(PhysAddr pa);
+    /// The port whose core holds the line exclusive or modified, or Directory::kNone.
+    std::int32_t owner(PhysAddr pa);
     std::size_t lines_tracked() const { return directory_.size(); }
 
   private:

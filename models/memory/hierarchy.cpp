@@ -113,6 +113,6 @@ void CoreMemory::invalidate_icache_line(PhysAddr pa) { impl_->caches.invalidate_
 
 const CacheLine* CoreMemory::find_l1d(PhysAddr pa) const { return impl_->caches.l1d().find(pa.v >> kLineShift); }
 
-bool CoreMemory::l2_holds(PhysAddr pa) const { return impl_->caches.l2().find(pa.v >> kLineShift) != nullptr; }
+const CacheLine* CoreMemory::find_l2(PhysAddr pa) const { return impl_->caches.l2().find(pa.v >> kLineShift); }
 
 } // namespace rkperf::mem

@@ -190,7 +190,8 @@ class CoreMemory : public sc_core::sc_module {
 
     /// For tests and the trace.
     const CacheLine* find_l1d(PhysAddr pa) const;
-    bool l2_holds(PhysAddr pa) const;
+    const CacheLine* find_l2(PhysAddr pa) const;
+    bool l2_holds(PhysAddr pa) const { return find_l2(pa) != nullptr; }
 
   private:
     struct Impl;

@@ -61,7 +61,7 @@ Timing PrivateCaches::load(std::uint64_t pline, std::uint64_t now, CacheLine** l
         *line = l;
         return l1d_hit(*l, now, true);
     }
-    Fills::Slot& slot = *mshrs_.earliest();
+    Fills::Slot& slot = *mshrs_.pick(now);
     const Fill f = from_l2(pline, false, For::demand, std::max(now, slot.ready));
     mshrs_.occupy(slot, pline, f.ready, f.level);
     count_refill(ev::L1D_CACHE_REFILL_RD, f.level);
@@ -119,10 +119,11 @@ Timing PrivateCaches::zero_line(std::uint64_t pline, std::uint64_t now, CacheLin
         t.ready = write_whole_line(pline, now);
     } else {
         // Sole ownership is asked for, no data: not a refill.
-        Fills::Slot& slot = *mshrs_.earliest();
+        Fills::Slot& slot = *mshrs_.pick(now);
         const std::uint64_t start = std::max(now, slot.ready);
         count_l2_write();
         CacheLine* l2 = l2_.find(pline);
+        if (l2) l2->stamp = ++inner_clock_; // the L1D victim must not push out this very line
         std::uint64_t ready = start + p_.l2_hit;
         t.level = Level::l2;
         if (!l2 || l2->state == State::shared) {
@@ -148,7 +149,7 @@ Timing PrivateCaches::fetch(std::uint64_t pline, std::uint64_t now, CacheLine** 
         l->stamp = ++inner_clock_;
         *line = l;
         Timing t{.ready = now};
-        if (const Fills::Slot* s = fetches_.find(pline, now)) t = {.ready = s->ready, .level = s->level};
+        if (const Fills::Fill* s = fetches_.find(pline, now)) t = {.ready = s->ready, .level = s->level};
         if (l->prefetched) {
             l->prefetched = false;
             prefetch_l1i_after(pline, now);
@@ -156,7 +157,7 @@ Timing PrivateCaches::fetch(std::uint64_t pline, std::uint64_t now, CacheLine** 
         return t;
     }
     count(ev::L1I_CACHE_REFILL);
-    Fills::Slot& slot = *fetches_.earliest();
+    Fills::Slot& slot = *fetches_.pick(now);
     const Fill f = from_l2(pline, false, For::demand, std::max(now, slot.ready));
     fetches_.occupy(slot, pline, f.ready, f.level);
     *line = &allocate_l1i(pline);
@@ -179,7 +180,7 @@ Timing PrivateCaches::software_prefetch(std::uint64_t pline, std::uint64_t now, 
         return {.ready = now};
     }
     if (stream_.line() == pline && stream_.streaming()) return {.ready = now};
-    Fills::Slot& slot = *mshrs_.earliest();
+    Fills::Slot& slot = *mshrs_.pick(now);
     const Fill f = from_l2(pline, false, For::prefetch, std::max(now, slot.ready));
     mshrs_.occupy(slot, pline, f.ready, f.level);
     *line = &allocate_l1d(pline, f.state, now);
@@ -192,9 +193,9 @@ Timing PrivateCaches::l1d_hit(CacheLine& l, std::uint64_t now, bool is_load) {
     l.stamp = tick();
     Timing t{.ready = now};
     const std::uint64_t pline = l.pline;
-    if (const Fills::Slot* s = mshrs_.find(pline, now)) {
+    if (const Fills::Fill* s = mshrs_.find(pline, now)) {
         t = {.ready = s->ready, .level = s->level};
-    } else if (const Fills::Slot* s2 = prefetches_.find(pline, now)) {
+    } else if (const Fills::Fill* s2 = prefetches_.find(pline, now)) {
         t = {.ready = s2->ready, .level = s2->level};
     }
     if (l.prefetched) {
@@ -205,7 +206,7 @@ Timing PrivateCaches::l1d_hit(CacheLine& l, std::uint64_t now, bool is_load) {
 }
 
 Timing PrivateCaches::store_miss(std::uint64_t pline, std::uint64_t now, CacheLine** line) {
-    Fills::Slot& slot = *mshrs_.earliest();
+    Fills::Slot& slot = *mshrs_.pick(now);
     const Fill f = from_l2(pline, true, For::demand, std::max(now, slot.ready));
     mshrs_.occupy(slot, pline, f.ready, f.level);
     count_refill(ev::L1D_CACHE_REFILL_WR, f.level);
@@ -215,7 +216,7 @@ Timing PrivateCaches::store_miss(std::uint64_t pline, std::uint64_t now, CacheLi
 }
 
 Timing PrivateCaches::upgrade(CacheLine& l, std::uint64_t now) {
-    Fills::Slot& slot = *mshrs_.earliest();
+    Fills::Slot& slot = *mshrs_.pick(now);
     const std::uint64_t start = std::max(now, slot.ready);
     count_l2_write();
     const std::uint64_t ready = own(l.pline, DsuKind::upgrade, start);
@@ -295,7 +296,7 @@ Timing PrivateCaches::streamed_store(std::uint64_t pline, unsigned offset, unsig
 }
 
 std::uint64_t PrivateCaches::write_whole_line(std::uint64_t pline, std::uint64_t now) {
-    Fills::Slot& slot = *stream_out_.earliest();
+    Fills::Slot& slot = *stream_out_.pick(now);
     const std::uint64_t start = l2_port_.reserve(std::max(now, slot.ready));
     std::uint64_t done = start + p_.l2_hit;
     count_l2_write();
@@ -363,7 +364,7 @@ PrivateCaches::Fill PrivateCaches::from_l2(std::uint64_t pline, bool unique, For
         l->stamp = ++inner_clock_;
         l->prefetched = false;
         Fill f{.ready = start + p_.l2_hit, .level = Level::l2, .state = State::exclusive};
-        if (const Fills::Slot* s = prefetches_.find(pline, f.ready)) {
+        if (const Fills::Fill* s = prefetches_.find(pline, f.ready)) {
             f.ready = s->ready;
             f.level = s->level;
         }
@@ -551,7 +552,7 @@ void PrivateCaches::prefetch_l1i_after(std::uint64_t pline, std::uint64_t now) {
     for (unsigned i = 1; i <= p_.l1i_next_lines; ++i) {
         const std::uint64_t next = pline + i;
         if (line_address(next) >> kPageShift != line_address(pline) >> kPageShift || l1i_.find(next)) continue;
-        Fills::Slot& slot = *fetches_.earliest();
+        Fills::Slot& slot = *fetches_.pick(now);
         if (slot.ready > now) return;
         const Fill f = from_l2(next, false, For::prefetch, now);
         fetches_.occupy(slot, next, f.ready, f.level);
@@ -578,7 +579,7 @@ bool PrivateCaches::prefetchable(std::uint64_t pline) const {
 
 bool PrivateCaches::prefetch_l1d(std::uint64_t pline, std::uint64_t now) {
     if (!prefetchable(pline)) return false;
-    Fills::Slot* const slot = prefetches_.earliest();
+    Fills::Slot* const slot = prefetches_.pick(now);
     if (!slot || slot->ready > now) return false;
     const Fill f = from_l2(pline, false, For::prefetch, now);
     prefetches_.occupy(*slot, pline, f.ready, f.level);
@@ -589,7 +590,7 @@ bool PrivateCaches::prefetch_l1d(std::uint64_t pline, std::uint64_t now) {
 
 bool PrivateCaches::prefetch_l2(std::uint64_t pline, std::uint64_t now) {
     if (!prefetchable(pline) || l2_.find(pline)) return false;
-    Fills::Slot* const slot = prefetches_.earliest();
+    Fills::Slot* const slot = prefetches_.pick(now);
     if (!slot || slot->ready > now) return false;
     const Fill f = from_dsu(pline, DsuKind::read_shared, For::prefetch, now);
     prefetches_.occupy(*slot, pline, f.ready, f.level);

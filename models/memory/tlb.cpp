@@ -35,7 +35,7 @@ Entry& oldest(Entry* set, unsigned ways, std::uint32_t clock) {
 TlbEntry* L1Tlb::find_slow(std::uint64_t vpn, std::uint32_t asid) {
     for (TlbEntry& e : entries_) {
         if (matches(e, vpn, asid)) {
-            remember(e);
+            slots_[slot(vpn)].guess = static_cast<std::uint16_t>(&e - entries_.data());
             return &e;
         }
     }
@@ -44,6 +44,19 @@ TlbEntry* L1Tlb::find_slow(std::uint64_t vpn, std::uint32_t asid) {
 
 TlbEntry& L1Tlb::victim(std::uint32_t clock) {
     return oldest(entries_.data(), static_cast<unsigned>(entries_.size()), clock);
+}
+
+void L1Tlb::set(TlbEntry& e, const TlbEntry& value) {
+    drop(e);
+    e = value;
+    Slot& s = slots_[slot(e.vpn)];
+    s.guess = static_cast<std::uint16_t>(&e - entries_.data());
+    ++s.entries;
+}
+
+void L1Tlb::drop(TlbEntry& e) {
+    if (e.valid) --slots_[slot(e.vpn)].entries;
+    e = TlbEntry{};
 }
 
 L2Tlb::L2Tlb(unsigned entries, unsigned ways) : ways_(ways), mask_(set_mask(entries, ways)), entries_(entries) {}

@@ -19,22 +19,29 @@ inline constexpr std::uint64_t kAnyPage = ~std::uint64_t{0};
 /// L1 TLB. Entries stay where they are, so that pointers to them remain good while they are valid.
 class L1Tlb {
   public:
-    explicit L1Tlb(unsigned entries) : entries_(entries) { index_.fill(0); }
+    explicit L1Tlb(unsigned entries) : entries_(entries) {}
 
     /// The entry for `vpn` in address space `asid` (or a global one); null if there is none.
     TlbEntry* find(std::uint64_t vpn, std::uint32_t asid) {
-        TlbEntry& guess = entries_[index_[slot(vpn)]];
+        const Slot& s = slots_[slot(vpn)];
+        TlbEntry& guess = entries_[s.guess];
         if (__builtin_expect(matches(guess, vpn, asid), 1)) return &guess;
+        if (s.entries <= (guess.valid && slot(guess.vpn) == slot(vpn))) return nullptr;
         return find_slow(vpn, asid);
     }
     /// The entry to be overwritten: an invalid one, else the least recently used.
     TlbEntry& victim(std::uint32_t clock);
-    /// Lets find() begin its search at `e`.
-    void remember(const TlbEntry& e) { index_[slot(e.vpn)] = static_cast<std::uint16_t>(&e - entries_.data()); }
+    /// Overwrites an entry of this TLB.
+    void set(TlbEntry& e, const TlbEntry& value);
+    void drop(TlbEntry& e);
     std::vector<TlbEntry>& entries() { return entries_; }
 
   private:
     static constexpr unsigned kSlots = 256;
+    /// The valid entries whose pages share a slot: their number, and where one of them is.
+    struct Slot {
+        std::uint16_t guess{}, entries{};
+    };
     static unsigned slot(std::uint64_t vpn) { return vpn & (kSlots - 1); }
     static bool matches(const TlbEntry& e, std::uint64_t vpn, std::uint32_t asid) {
         return e.vpn == vpn && e.valid && (e.global || e.asid == asid);
@@ -42,7 +49,7 @@ class L1Tlb {
     TlbEntry* find_slow(std::uint64_t vpn, std::uint32_t asid);
 
     std::vector<TlbEntry> entries_;
-    std::array<std::uint16_t, kSlots> index_; ///< where the entry of a page was last seen; only a guess
+    std::array<Slot, kSlots> slots_{};
 };
 
 /// L2 TLB: pages and blocks in one array, looked up size by size (only sizes that are present).

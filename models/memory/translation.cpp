@@ -131,17 +131,16 @@ Translation TranslationUnit::miss(L1Tlb& tlb, const Side& side, VirtAddr va, std
     std::uint32_t& clock = side.fetch ? fetch_clock_ : *clock_;
     TlbEntry& e = tlb.victim(clock);
     if (e.valid && listener_) side.fetch ? listener_->itlb_entry_lost(e.vpn) : listener_->dtlb_entry_lost(e.vpn);
-    e = TlbEntry{.vpn = vpn,
-                 .ppn = page.v >> kPageShift,
-                 .asid = asid_,
-                 .valid = true,
-                 .global = leaf.global,
-                 .user = leaf.user,
-                 .writable = leaf.writable,
-                 .exec = leaf.exec,
-                 .level = static_cast<std::uint8_t>(leaf.level),
-                 .stamp = ++clock};
-    tlb.remember(e);
+    tlb.set(e, {.vpn = vpn,
+                .ppn = page.v >> kPageShift,
+                .asid = asid_,
+                .valid = true,
+                .global = leaf.global,
+                .user = leaf.user,
+                .writable = leaf.writable,
+                .exec = leaf.exec,
+                .level = static_cast<std::uint8_t>(leaf.level),
+                .stamp = ++clock});
     t.entry = &e;
     return t;
 }
@@ -190,7 +189,7 @@ void TranslationUnit::invalidate(std::uint32_t asid, std::uint64_t vpn) {
             if (asid != kAnyAsid && e.asid != asid && !(e.global && vpn != kAnyPage)) continue;
             if (asid != kAnyAsid && e.global && vpn == kAnyPage) continue;
             const std::uint64_t gone = e.vpn;
-            e = TlbEntry{};
+            tlb.drop(e);
             lost(gone);
         }
     };

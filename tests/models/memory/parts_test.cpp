@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// The small parts the caches are made of.
+#include "models/memory/directory.h"
+#include "models/memory/fills.h"
+#include "models/memory/prefetcher.h"
+#include "models/memory/slot_calendar.h"
+#include "models/memory/tag_array.h"
+#include "models/memory/write_stream.h"
+
+#include <catch2/catch.hpp>
+
+#include <map>
+#include <random>
+
+using namespace rkperf;
+using namespace rkperf::mem;
+
+TEST_CASE("a set gives up its least recently used line, also when the recency clock wraps", "[memory][lru]") {
+    TagArray a({4 * 64 * 4, 4, 64});
+    CHECK(a.sets() == 4);
+    std::uint32_t clock = 0xffff'fffd;
+    const auto use = [&](std::uint64_t pline) {
+        CacheLine* l = a.find(pline);
+        std::uint64_t gone = ~0ull;
+        if (!l) {
+            l = &a.victim(pline, clock);
+            gone = l->pline;
+            *l = {.pline = pline, .state = CacheLine::State::shared};
+        }
+        l->stamp = ++clock;
+        return gone;
+    };
+    for (std::uint64_t p : {0, 4, 8, 12}) CHECK(use(p) == ~0ull);
+    use(0); // the clock has wrapped by now
+    CHECK(use(16) == 4);
+    CHECK(use(20) == 8);
+    CHECK(use(1) == ~0ull); // another set
+    CHECK(use(24) == 12);
+    CHECK(use(28) == 0);
+}
+
+TEST_CASE("odd cache geometries are refused", "[memory]") {
+    CHECK_THROWS(TagArray({3 * 64 * 4, 4, 64}));
+    CHECK_THROWS(TagArray({4096, 4, 32}));
+    CHECK_NOTHROW(TagArray({3 << 20, 12, 64}));
+}
+
+TEST_CASE("a calendar serves one request per interval, in any order of arrival", "[memory][timing]") {
+    SlotCalendar c(10);
+    CHECK(c.reserve(105) == 105); // its slot began earlier, service begins at once
+    CHECK(c.reserve(105) == 110);
+    CHECK(c.reserve(100) == 120);
+    CHECK(c.reserve(30) == 30); // from the past: the slots of then were free
+    CHECK(c.reserve(31) == 40);
+    const std::uint64_t later = 64 * 4096 * 10 + 100;
+    CHECK(c.reserve(later) == later);
+    CHECK(c.reserve(109) == 109); // forgotten long since
+    SlotCalendar unlimited(0);
+    CHECK(unlimited.reserve(7) == 7);
+    CHECK(unlimited.reserve(7) == 7);
+}
+
+TEST_CASE("a calendar hands out each slot once", "[memory][timing]") {
+    SlotCalendar c(8);
+    std::mt19937 random(3);
+    std::map<std::uint64_t, int> slots;
+    for (int i = 0; i < 20000; ++i) {
+        const std::uint64_t arrival = random() % 100'000;
+        const std::uint64_t start = c.reserve(arrival);
+        CHECK(start >= arrival);
+        ++slots[start / 8];
+    }
+    for (const auto& [slot, n] : slots) CHECK(n == 1);
+}
+
+TEST_CASE("fills bound the misses in flight and find the one for a line", "[memory][mshr]") {
+    Fills f(2);
+    f.occupy(*f.pick(0), 100, 50, Level::l3);
+    f.occupy(*f.pick(0), 200, 80, Level::dram);
+    CHECK(f.pick(10)->ready == 50); // both taken: the one that is free first
+    CHECK(f.pick(60)->ready == 50); // free by then
+    REQUIRE(f.find(200, 60));
+    CHECK(f.find(200, 60)->level == Level::dram);
+    CHECK_FALSE(f.find(100, 60));
+    CHECK_FALSE(f.find(200, 80));
+    f.occupy(*f.pick(70), 300, 120, Level::dram);
+    CHECK(f.find(200, 70)); // its slot is promised on, it is still in flight
+    CHECK(Fills(0).pick(0) == nullptr);
+}
+
+TEST_CASE("the directory keeps what it is told", "[memory][coherence]") {
+    Directory d;
+    std::map<std::uint64_t, std::uint32_t> model;
+    std::mt19937 random(5);
+    for (int i = 0; i < 200'000; ++i) {
+        const std::uint64_t pline = random() % 30'000;
+        if (random() % 5 < 3) {
+            const std::uint32_t holders = 1 + random() % 255;
+            d.insert(pline).holders = holders;
+            model[pline] = holders;
+        } else if (Directory::Entry* e = d.find(pline)) {
+            CHECK(model.erase(pline) == 1);
+            d.erase(*e);
+        } else {
+            CHECK(model.count(pline) == 0);
+        }
+    }
+    CHECK(d.size() == model.size());
+    for (std::uint64_t p = 0; p < 30'000; ++p) {
+        const Directory::Entry* e = d.find(p);
+        const auto m = model.find(p);
+        REQUIRE((e != nullptr) == (m != model.end()));
+        if (e) CHECK(e->holders == m->second);
+    }
+}
+
+TEST_CASE("the prefetcher follows strides of either sign and several streams", "[memory][prefetch]") {
+    const PrefetchParams p{.streams = 2, .confirm = 2, .l1_ahead = 2, .l2_ahead = 5, .per_trigger = 2, .in_flight = 8};
+    Prefetcher f(p);
+    Prefetcher::Plan plan;
+    CHECK_FALSE(f.train(1000, plan));
+    CHECK_FALSE(f.train(1003, plan));
+    REQUIRE(f.train(1006, plan));
+    CHECK(plan.l1.first == 1009);
+    CHECK(plan.l1.stride == 3);
+    CHECK(plan.l1.count == 2);
+    CHECK(plan.l2.first == 1015);
+    CHECK(plan.l2.count == 2);
+    plan = {};
+    // A second stream, downwards, in between.
+    CHECK_FALSE(f.train(5000, plan));
+    CHECK_FALSE(f.train(4999, plan));
+    REQUIRE(f.train(4998, plan));
+    CHECK(plan.l1.first == 4997);
+    CHECK(plan.l1.stride == -1);
+    plan = {};
+    REQUIRE(f.train(1009, plan));
+    CHECK(plan.l1.first == 1015); // one more, to stay two ahead
+    CHECK(plan.l1.count == 1);
+    CHECK(plan.l2.first == 1021); // catching up
+    CHECK(plan.l2.count == 2);
+}
+
+TEST_CASE("random lines train nothing", "[memory][prefetch]") {
+    Prefetcher f({.streams = 4, .confirm = 2, .l1_ahead = 4, .in_flight = 8});
+    std::mt19937 random(9);
+    Prefetcher::Plan plan;
+    int acted = 0;
+    for (int i = 0; i < 10'000; ++i) acted += f.train(random() % 1'000'000, plan);
+    CHECK(acted < 10);
+}
+
+TEST_CASE("write streaming begins after enough whole lines and moves outwards", "[memory][stream]") {
+    WriteStream s({.l1_lines = 2, .l2_lines = 4, .l3_lines = 6});
+    const auto store_line = [&](std::uint64_t pline) {
+        s.begin(pline);
+        for (unsigned o = 0; o < 48; o += 16) CHECK_FALSE(s.add(o, 16));
+        CHECK(s.add(48, 16));
+        const bool entered = s.whole_line();
+        s.end();
+        return entered;
+    };
+    CHECK_FALSE(store_line(1));
+    CHECK(s.target() == WriteStream::Target::l1);
+    CHECK(store_line(2));
+    CHECK(s.target() == WriteStream::Target::l2);
+    store_line(3);
+    store_line(4);
+    CHECK(s.target() == WriteStream::Target::l3);
+    store_line(5);
+    store_line(6);
+    CHECK(s.target() == WriteStream::Target::memory);
+    s.broken();
+    CHECK_FALSE(s.streaming());
+    CHECK(s.target() == WriteStream::Target::l1);
+    s.begin(9);
+    CHECK_FALSE(s.add(0, 63));
+    CHECK_FALSE(s.complete());
+}

@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: Apache-2.0
+// L1I, L1D and L2 of one core. Event meanings: Arm's PMU event lists of the Cortex-A55 and Cortex-A76.
+#include "tests/models/memory/fake_dsu.h"
+
+#include <catch2/catch.hpp>
+
+#include <random>
+
+using namespace rkperf;
+using namespace rkperf::mem;
+using namespace rkperf::mem::test;
+namespace ev = rkperf::pmu_event;
+using State = CacheLine::State;
+
+namespace {
+
+CoreMemoryParams plain_a76() { return without_streaming(without_prefetch(cortex_a76_memory())); }
+CoreMemoryParams plain_a55() { return without_streaming(without_prefetch(cortex_a55_memory())); }
+
+/// Distance of addresses that fall into the same L1D set.
+std::uint64_t l1d_way(const CoreMemoryParams& p) { return p.l1d.bytes / p.l1d.ways; }
+
+/// What must hold between the levels and the directory at any time.
+void check_invariants(CachesFixture& f) {
+    std::set<std::uint64_t> held;
+    for (const CacheLine& l : f.caches.l1d().lines()) {
+        if (l.state == State::invalid) continue;
+        held.insert(l.pline);
+        const CacheLine* l2 = f.caches.l2().find(l.pline);
+        if (f.params.l2_inclusive_of_l1d) REQUIRE(l2);
+        // One level cannot own what the other one shares.
+        if (l2) REQUIRE((l.state == State::shared) == (l2->state == State::shared));
+    }
+    for (const CacheLine& l : f.caches.l2().lines()) {
+        if (l.state != State::invalid) held.insert(l.pline);
+    }
+    REQUIRE(held == f.dsu.held);
+}
+
+/// Identities between the events, whatever was executed.
+void check_identities(const CachesFixture& f) {
+    const auto n = [&](EventNumber e) { return f.total(e); };
+    CHECK(n(ev::L1D_CACHE) == n(ev::L1D_CACHE_RD) + n(ev::L1D_CACHE_WR));
+    CHECK(n(ev::L1D_CACHE_REFILL) == n(ev::L1D_CACHE_REFILL_RD) + n(ev::L1D_CACHE_REFILL_WR));
+    CHECK(n(ev::L1D_CACHE_REFILL) == n(ev::L1D_CACHE_REFILL_INNER) + n(ev::L1D_CACHE_REFILL_OUTER));
+    CHECK(n(ev::L1D_CACHE_REFILL) <= n(ev::L1D_CACHE));
+    CHECK(n(ev::L1D_CACHE_REFILL_RD) <= n(ev::L1D_CACHE_RD));
+    CHECK(n(ev::L1D_CACHE_REFILL_WR) <= n(ev::L1D_CACHE_WR));
+    CHECK(n(ev::L1D_CACHE_WB) == n(ev::L1D_CACHE_WB_VICTIM) + n(ev::L1D_CACHE_WB_CLEAN));
+    CHECK(n(ev::L1I_CACHE_REFILL) <= n(ev::L1I_CACHE));
+    CHECK(n(ev::L2D_CACHE) == n(ev::L2D_CACHE_RD) + n(ev::L2D_CACHE_WR));
+    CHECK(n(ev::L2D_CACHE_REFILL) == n(ev::L2D_CACHE_REFILL_RD) + n(ev::L2D_CACHE_REFILL_WR));
+    CHECK(n(ev::L2D_CACHE_REFILL) <= n(ev::L2D_CACHE));
+    CHECK(n(ev::L2D_CACHE_WB) == n(ev::L2D_CACHE_WB_VICTIM) + n(ev::L2D_CACHE_WB_CLEAN));
+    CHECK(n(ev::L3D_CACHE_RD) == n(ev::LL_CACHE_RD));
+    CHECK(n(ev::L3D_CACHE_REFILL) == n(ev::LL_CACHE_MISS_RD));
+    CHECK(n(ev::L3D_CACHE_REFILL) == n(ev::L3D_CACHE_REFILL_RD));
+    CHECK(n(ev::L3D_CACHE_REFILL) <= n(ev::L3D_CACHE_RD));
+    CHECK(n(ev::BUS_ACCESS) == n(ev::BUS_ACCESS_RD) + n(ev::BUS_ACCESS_WR));
+    CHECK(n(ev::BUS_ACCESS_RD) == n(ev::L3D_CACHE_RD) * (64 / f.params.bus_read_beat));
+    for (EventNumber zero : {ev::L1D_CACHE_ALLOCATE, ev::REMOTE_ACCESS, ev::REMOTE_ACCESS_RD,
+                             ev::L2D_CACHE_REFILL_PREFETCH, ev::L2D_CACHE_REFILL_WR}) {
+        CHECK(n(zero) == 0);
+    }
+}
+
+} // namespace
+
+TEST_CASE("a load brings a line in once and then hits", "[memory][l1d]") {
+    for (const auto& p : {plain_a55(), plain_a76()}) {
+        CachesFixture f(p);
+        CacheLine* line = nullptr;
+        const Timing miss = f.go(0x10'0040, Access::load, 8, &line);
+        CHECK(miss.level == Level::dram);
+        CHECK(miss.ready == 1000 + p.to_dsu + f.dsu.latency);
+        REQUIRE(line);
+        CHECK(line->state == State::exclusive);
+        const Timing hit = f.go(0x10'0078);
+        CHECK(hit.level == Level::l1);
+        CHECK(hit.ready == f.cycle);
+        CHECK(f.total(ev::L1D_CACHE) == 2);
+        CHECK(f.total(ev::L1D_CACHE_RD) == 2);
+        CHECK(f.total(ev::L1D_CACHE_REFILL_RD) == 1);
+        CHECK(f.total(ev::L1D_CACHE_REFILL_OUTER) == 1);
+        CHECK(f.total(ev::L2D_CACHE_REFILL_RD) == 1);
+        CHECK(f.total(ev::L3D_CACHE_REFILL) == 1);
+        CHECK(f.total(ev::BUS_ACCESS_RD) == 64 / p.bus_read_beat);
+        check_identities(f);
+        check_invariants(f);
+    }
+}
+
+TEST_CASE("the L1D replaces the least recently used way, fast-path uses included", "[memory][l1d][lru]") {
+    CachesFixture f(plain_a76());
+    const std::uint64_t way = l1d_way(f.params);
+    CacheLine* first = nullptr;
+    f.go(0, Access::load, 8, &first);
+    for (unsigned i = 1; i < f.params.l1d.ways; ++i) f.go(i * way);
+    REQUIRE(first);
+    first->stamp = ++f.clock; // what a64::MemPort does on a hit
+    f.go(f.params.l1d.ways * way);
+    CHECK(f.l1d(0) != State::invalid);
+    CHECK(f.l1d(way) == State::invalid);
+    REQUIRE(f.listener.l1d.size() == 1);
+    CHECK(f.listener.l1d[0] == std::pair<std::uint64_t, bool>(way >> kLineShift, false));
+    // The victim is still in the L2.
+    const Timing t = f.go(way);
+    CHECK(t.level == Level::l2);
+    CHECK(t.ready >= 1000 + f.params.l2_hit);
+}
+
+TEST_CASE("a dirty victim is written to the L2, then out of it", "[memory][l1d][l2]") {
+    for (const auto& p : {plain_a55(), plain_a76()}) {
+        CachesFixture f(p);
+        f.go(0, Access::store);
+        CHECK(f.l1d(0) == State::modified);
+        CHECK(f.dsu.count(DsuKind::read_unique) == 1);
+        CHECK(f.total(ev::L1D_CACHE_REFILL_WR) == 1);
+        // ReadUnique counts as a read at the L2 (Arm's event list).
+        CHECK(f.total(ev::L2D_CACHE_REFILL_RD) == 1);
+        for (unsigned i = 1; i <= p.l1d.ways; ++i) f.go(i * l1d_way(p));
+        CHECK(f.l1d(0) == State::invalid);
+        CHECK(f.l2(0) == State::modified);
+        CHECK(f.total(ev::L1D_CACHE_WB) == 1);
+        CHECK(f.total(ev::L1D_CACHE_WB_VICTIM) == 1);
+        CHECK(f.total(ev::L2D_CACHE_WR) == 1);
+        CHECK(f.dsu.count(DsuKind::write_back) == 0);
+        const std::uint64_t l2_way = p.l2.bytes / p.l2.ways;
+        for (unsigned i = 1; i <= p.l2.ways + 1; ++i) f.go(i * l2_way);
+        CHECK(f.l2(0) == State::invalid);
+        CHECK(f.dsu.count(DsuKind::write_back) == 1);
+        CHECK(f.total(ev::L2D_CACHE_WB_VICTIM) >= 1);
+        CHECK(f.total(ev::BUS_ACCESS_WR) == f.total(ev::L2D_CACHE_WB) * (64 / p.bus_write_beat));
+        check_identities(f);
+        check_invariants(f);
+    }
+}
+
+TEST_CASE("the A76's L2 takes lines out of the L1D, the A55's does not", "[memory][inclusion]") {
+    for (const bool inclusive : {true, false}) {
+        const CoreMemoryParams p = inclusive ? plain_a76() : plain_a55();
+        CachesFixture f(p);
+        const std::uint64_t l2_way = p.l2.bytes / p.l2.ways;
+        CacheLine* line = nullptr;
+        f.go(0, Access::load, 8, &line);
+        for (unsigned i = 1; i <= p.l2.ways; ++i) {
+            line->stamp = ++f.clock; // always in use in the L1D, which the L2 does not see
+            f.go(i * l2_way);
+        }
+        CHECK(f.l2(0) == State::invalid);
+        CHECK((f.l1d(0) == State::invalid) == inclusive);
+        CHECK(f.total(ev::L1D_CACHE_INVAL) == inclusive);
+        check_invariants(f);
+    }
+}
+
+TEST_CASE("a non-inclusive L2 takes clean L1D victims it does not hold", "[memory][inclusion]") {
+    CachesFixture f(plain_a55());
+    const CoreMemoryParams& p = f.params;
+    const std::uint64_t l2_way = p.l2.bytes / p.l2.ways;
+    CacheLine* line = nullptr;
+    f.go(0, Access::load, 8, &line);
+    for (unsigned i = 1; i <= p.l2.ways; ++i) {
+        line->stamp = ++f.clock;
+        f.go(i * l2_way);
+    }
+    REQUIRE(f.l2(0) == State::invalid);
+    const std::uint64_t writes = f.total(ev::L2D_CACHE_WR);
+    for (unsigned i = 1; i <= p.l1d.ways; ++i) f.go(i * l1d_way(p) + 0x40'0000);
+    CHECK(f.l1d(0) == State::invalid);
+    CHECK(f.l2(0) == State::exclusive);
+    CHECK(f.total(ev::L2D_CACHE_ALLOCATE) >= 1);
+    CHECK(f.total(ev::L2D_CACHE_WR) > writes);
+    CHECK(f.total(ev::L1D_CACHE_WB) == 0);
+    check_invariants(f);
+}
+
+TEST_CASE("stores make a line modified: from exclusive silently, from shared by an upgrade", "[memory][mesi]") {
+    CachesFixture f(plain_a76());
+    f.go(0);
+    CHECK(f.l1d(0) == State::exclusive);
+    f.go(0, Access::store);
+    CHECK(f.l1d(0) == State::modified);
+    CHECK(f.dsu.asked.size() == 1);
+
+    f.dsu.grant = State::shared;
+    f.dsu.level = Level::l3;
+    f.go(64);
+    CHECK(f.l1d(64) == State::shared);
+    CHECK(f.l2(64) == State::shared);
+    const std::uint64_t refills = f.total(ev::L1D_CACHE_REFILL);
+    const Timing t = f.go(64, Access::store);
+    CHECK(t.level == Level::l3);
+    CHECK(f.l1d(64) == State::modified);
+    CHECK(f.dsu.asked.back().kind == DsuKind::upgrade);
+    CHECK(f.total(ev::L1D_CACHE_REFILL) == refills); // no data was needed
+    check_identities(f);
+    check_invariants(f);
+}
+
+TEST_CASE("misses in flight are bounded, and requests to the same line share one", "[memory][mshr]") {
+    CachesFixture f(plain_a55());
+    const std::uint64_t lone = f.params.to_dsu + f.dsu.latency;
+    std::vector<std::uint64_t> ready;
+    for (unsigned i = 0; i < 4; ++i)
+        ready.push_back(f.caches.access(PhysAddr(i * 64), Access::load, 1000, nullptr, 8).ready);
+    CHECK(ready[0] == 1000 + lone);
+    CHECK(ready[2] < 1000 + lone + 3 * f.params.l2_line_interval);
+    CHECK(ready[3] >= ready[0] + lone); // the fourth waits for a slot
+    const Timing merged = f.caches.access(PhysAddr(8), Access::load, 1010, nullptr, 8);
+    CHECK(merged.ready == ready[0]);
+    CHECK(merged.level == Level::dram);
+    CHECK(f.total(ev::L1D_CACHE_REFILL) == 4);
+    CHECK(f.total(ev::L1D_CACHE) == 5);
+}
+
+TEST_CASE("fetches use the L1I and the L2", "[memory][l1i]") {
+    CachesFixture f(plain_a55());
+    CHECK(f.go(0x1000, Access::fetch).level == Level::dram);
+    CHECK(f.go(0x1000, Access::fetch).level == Level::l1);
+    CHECK(f.total(ev::L1I_CACHE) == 2);
+    CHECK(f.total(ev::L1I_CACHE_REFILL) == 1);
+    CHECK(f.total(ev::L1D_CACHE) == 0);
+    CHECK(f.total(ev::L2D_CACHE_RD) == 1);
+    CHECK(f.go(0x1000, Access::load).level == Level::l2);
+    f.caches.invalidate_icache_line(0x1000 >> 6);
+    CHECK(f.listener.l1i == std::vector<std::uint64_t>{0x1000 >> 6});
+    CHECK(f.go(0x1000, Access::fetch).level == Level::l2);
+    f.caches.invalidate_icache();
+    CHECK(f.listener.l1i.back() == ~0ull);
+    CHECK(f.go(0x1000, Access::fetch).level == Level::l2);
+    check_identities(f);
+}
+
+TEST_CASE("next lines are prefetched into the L1I within a page", "[memory][l1i][prefetch]") {
+    CoreMemoryParams p = plain_a76();
+    p.l1i_next_lines = 2;
+    CachesFixture f(p);
+    f.go(0x1000, Access::fetch);
+    f.cycle += 1000;
+    CHECK(f.go(0x1040, Access::fetch).level == Level::l1);
+    CHECK(f.go(0x1080, Access::fetch).level == Level::l1);
+    CHECK(f.total(ev::L1I_CACHE_REFILL) == 1);
+    CHECK(f.total(ev::L2D_CACHE_REFILL) == 1); // prefetches are not counted
+    f.cycle += 1000;
+    f.go(0x2fc0, Access::fetch);
+    CHECK(f.caches.l1i().find(0x3000 >> 6) == nullptr);
+}
+
+TEST_CASE("a walk's read looks up the L1D but does not allocate there", "[memory][walk]") {
+    CachesFixture f(plain_a76());
+    CHECK(f.go(0x5000, Access::walk).level == Level::dram);
+    CHECK(f.l1d(0x5000) == State::invalid);
+    CHECK(f.l2(0x5000) == State::exclusive);
+    CHECK(f.go(0x5008, Access::walk).level == Level::l2);
+    CHECK(f.total(ev::L1D_CACHE_RD) == 2);
+    CHECK(f.total(ev::L1D_CACHE_REFILL_RD) == 2);
+    f.go(0x5000);
+    CHECK(f.go(0x5008, Access::walk).level == Level::l1);
+    check_identities(f);
+}
+
+TEST_CASE("software prefetches fill without counting as accesses", "[memory][prefetch]") {
+    CachesFixture f(plain_a55());
+    CacheLine* line = nullptr;
+    const Timing t = f.caches.access(PhysAddr(0x40), Access::prefetch, 1000, &line, 8);
+    CHECK(line);
+    CHECK(f.total(ev::L1D_CACHE) == 0);
+    CHECK(f.total(ev::L1D_CACHE_REFILL) == 0);
+    CHECK(f.total(ev::L2D_CACHE_REFILL) == 0);
+    CHECK(f.total(ev::L3D_CACHE_RD) == 1);
+    // A load meanwhile waits for the same fill.
+    CHECK(f.caches.access(PhysAddr(0x48), Access::load, 1010, nullptr, 8).ready == t.ready);
+    check_identities(f);
+}
+
+TEST_CASE("a stride is prefetched ahead of the loads", "[memory][prefetch]") {
+    for (const bool big : {false, true}) {
+        const CoreMemoryParams p = without_streaming(big ? cortex_a76_memory() : cortex_a55_memory());
+        CachesFixture f(p);
+        unsigned slow = 0;
+        for (unsigned i = 0; i < 400; ++i) {
+            f.cycle += 60; // time enough for the prefetches
+            slow += f.go(0x10'0000 + i * 128).level != Level::l1;
+        }
+        CHECK(slow < 20);
+        CHECK(f.total(ev::L1D_CACHE_REFILL) < 20);
+        CHECK(f.total(ev::L1D_CACHE_REFILL_PREFETCH) > 380);
+        CHECK(f.total(ev::L2D_CACHE_REFILL) < 20);
+        CHECK(f.dsu.count(DsuKind::prefetch_l3) ==
+              (big ? 0
+                   : f.total(ev::L3D_CACHE_REFILL_PREFETCH) - f.total(ev::L3D_CACHE_REFILL) +
+                         f.total(ev::L2D_CACHE_REFILL)));
+        check_identities(f);
+        check_invariants(f);
+    }
+}
+
+TEST_CASE("whole-line stores stop allocating level by level", "[memory][stream]") {
+    CoreMemoryParams p = without_prefetch(cortex_a55_memory());
+    p.write_stream = {.l1_lines = 4, .l2_lines = 8, .l3_lines = 12, .buffers = 4};
+    CachesFixture f(p);
+    for (unsigned i = 0; i < 20; ++i) {
+        for (unsigned o = 0; o < 64; o += 16) f.go(0x10'0000 + i * 64 + o, Access::store, 16);
+    }
+    CHECK(f.dsu.count(DsuKind::read_unique) == 4);         // allocated before the stream was recognised
+    CHECK(f.dsu.count(DsuKind::make_unique) == 4);         // to the L2
+    CHECK(f.dsu.count(DsuKind::write_stream) == 4);        // to the L3
+    CHECK(f.dsu.count(DsuKind::write_stream_memory) == 8); // past it
+    CHECK(f.total(ev::L1D_CACHE_WR) == 80);
+    CHECK(f.total(ev::L1D_CACHE_REFILL_WR) == 4);
+    CHECK(f.total(ev::L1D_WS_MODE_ENTRY) == 1);
+    CHECK(f.total(ev::L2D_CACHE_ALLOCATE) == 4);
+    CHECK(f.total(ev::L3D_CACHE_ALLOCATE) == 4);
+    CHECK(f.total(ev::L1D_WS_MODE) >= f.total(ev::L2D_WS_MODE));
+    CHECK(f.total(ev::L2D_WS_MODE) >= f.total(ev::L3D_WS_MODE));
+    CHECK(f.total(ev::L3D_WS_MODE) > 0);
+    CHECK(f.l1d(0x10'0000 + 3 * 64) == State::modified);
+    CHECK(f.l1d(0x10'0000 + 4 * 64) == State::invalid);
+    CHECK(f.l2(0x10'0000 + 4 * 64) == State::modified);
+    CHECK(f.l2(0x10'0000 + 8 * 64) == State::invalid);
+    check_identities(f);
+
+    // A line left incomplete ends it: that line and the next are allocated.
+    f.go(0x20'0000, Access::store, 16);
+    f.go(0x30'0000, Access::store, 16);
+    CHECK(f.l1d(0x20'0000) == State::modified);
+    CHECK(f.l1d(0x30'0000) == State::modified);
+    CHECK(f.total(ev::L1D_CACHE_REFILL_WR) == 6);
+    f.go(0x40'0000, Access::store, 16);
+    CHECK(f.l1d(0x40'0000) == State::modified);
+}
+
+TEST_CASE("stores that do not fill their lines never stream", "[memory][stream]") {
+    CachesFixture f(without_prefetch(cortex_a76_memory()));
+    for (unsigned i = 0; i < 200; ++i) {
+        for (unsigned o = 0; o < 56; o += 8) f.go(0x10'0000 + i * 64 + o, Access::store, 8);
+    }
+    CHECK(f.total(ev::L1D_WS_MODE_ENTRY) == 0);
+    CHECK(f.total(ev::L1D_CACHE_REFILL_WR) == 200);
+}
+
+TEST_CASE("a load of a line being gathered gets it, and ends the stream", "[memory][stream]") {
+    CoreMemoryParams p = without_prefetch(cortex_a55_memory());
+    p.write_stream.l1_lines = 2;
+    CachesFixture f(p);
+    for (unsigned i = 0; i < 4; ++i) {
+        for (unsigned o = 0; o < 64; o += 32) f.go(i * 64 + o, Access::store, 32);
+    }
+    f.go(4 * 64, Access::store, 32);
+    CHECK(f.l1d(4 * 64) == State::invalid);
+    CacheLine* line = nullptr;
+    f.go(4 * 64, Access::load, 8, &line);
+    REQUIRE(line);
+    CHECK(line->state == State::modified);
+    f.go(5 * 64, Access::store, 32);
+    CHECK(f.l1d(5 * 64) == State::modified);
+}
+
+TEST_CASE("a barrier lets gathered stores out", "[memory][stream]") {
+    CoreMemoryParams p = without_prefetch(cortex_a55_memory());
+    p.write_stream.l1_lines = 1;
+    CachesFixture f(p);
+    for (unsigned o = 0; o < 64; o += 32) f.go(o, Access::store, 32);
+    for (unsigned o = 0; o < 64; o += 32) f.go(64 + o, Access::store, 32);
+    f.go(128, Access::store, 32);
+    CHECK(f.caches.drain(f.cycle) > f.cycle); // the line before is still on its way
+    CHECK(f.l1d(128) == State::modified);
+}
+
+TEST_CASE("DC ZVA takes a line without reading it", "[memory][zva]") {
+    CachesFixture f(plain_a76());
+    CacheLine* line = nullptr;
+    f.go(0x8000, Access::zero_line, 64, &line);
+    REQUIRE(line);
+    CHECK(line->state == State::modified);
+    CHECK(f.dsu.count(DsuKind::make_unique) == 1);
+    CHECK(f.total(ev::L1D_CACHE_WR) == 1);
+    CHECK(f.total(ev::L1D_CACHE_REFILL) == 0);
+    CHECK(f.total(ev::BUS_ACCESS) == 0);
+    check_invariants(f);
+    CachesFixture g(without_prefetch(cortex_a76_memory()));
+    for (unsigned i = 0; i < 400; ++i) g.go(0x10'0000 + i * 64, Access::zero_line, 64);
+    CHECK(g.total(ev::L1D_WS_MODE_ENTRY) == 1);
+    CHECK(g.dsu.count(DsuKind::write_stream_memory) > 200);
+    check_identities(g);
+}
+
+TEST_CASE("snoops take lines away or make them shared, and say what was dirty", "[memory][mesi]") {
+    CachesFixture f(plain_a76());
+    f.go(0, Access::store);
+    f.go(64, Access::load);
+    f.listener.l1d.clear();
+    SnoopResult r = f.caches.snoop(0, SnoopKind::downgrade, true);
+    CHECK((r.held && r.dirty));
+    CHECK(f.l1d(0) == State::shared);
+    CHECK(f.l2(0) == State::shared);
+    CHECK(f.listener.l1d == std::vector<std::pair<std::uint64_t, bool>>{{0, true}});
+    CHECK(f.total(ev::L1D_CACHE_WB_CLEAN) == 1);
+    CHECK(f.total(ev::L2D_CACHE_WB) == 0); // the data came from the L1
+    CHECK(f.total(ev::BUS_ACCESS_WR) == 64 / f.params.bus_write_beat);
+    r = f.caches.snoop(1, SnoopKind::invalidate, true);
+    CHECK((r.held && !r.dirty));
+    CHECK(f.l1d(64) == State::invalid);
+    CHECK(f.l2(64) == State::invalid);
+    CHECK(f.listener.l1d.back() == std::pair<std::uint64_t, bool>(1, false));
+    CHECK(f.total(ev::L1D_CACHE_INVAL) == 1);
+    CHECK(f.total(ev::L2D_CACHE_INVAL) == 1);
+    CHECK(f.total(ev::L2D_CACHE_WB_CLEAN) == 1); // handed over from the L2
+    r = f.caches.snoop(2, SnoopKind::invalidate, true);
+    CHECK_FALSE(r.held);
+    check_identities(f);
+}
+
+TEST_CASE("cache maintenance by address cleans, and drops if asked", "[memory][maintenance]") {
+    CachesFixture f(plain_a55());
+    f.go(0, Access::store);
+    f.listener.l1d.clear();
+    f.caches.clean_line(0, false, f.cycle);
+    CHECK(f.l1d(0) == State::exclusive);
+    CHECK(f.dsu.asked.back().kind == DsuKind::clean);
+    CHECK(f.dsu.asked.back().dirty);
+    // Written again it must be seen again.
+    CHECK(f.listener.l1d == std::vector<std::pair<std::uint64_t, bool>>{{0, true}});
+    CHECK(f.total(ev::L1D_CACHE_WB_CLEAN) == 1);
+    f.caches.clean_line(0, true, f.cycle);
+    CHECK_FALSE(f.dsu.asked.back().dirty);
+    CHECK(f.l1d(0) == State::invalid);
+    CHECK(f.l2(0) == State::invalid);
+    CHECK(f.total(ev::L1D_CACHE_INVAL) == 1);
+    check_invariants(f);
+    check_identities(f);
+}
+
+TEST_CASE("random traffic keeps levels, directory and events consistent", "[memory][invariant]") {
+    for (unsigned variant = 0; variant < 4; ++variant) {
+        CoreMemoryParams p = variant & 1 ? cortex_a76_memory() : cortex_a55_memory();
+        if (variant & 2) p = without_streaming(without_prefetch(p));
+        // Small caches, so that everything gets evicted all the time.
+        p.l1i = {1024, 2, 64};
+        p.l1d = {2048, 2, 64};
+        p.l2 = {8192, 4, 64};
+        CachesFixture f(p);
+        std::mt19937 random(variant);
+        std::uint64_t loads = 0, stores = 0, fetches = 0, upgrades = 0;
+        for (int i = 0; i < 40'000; ++i) {
+            f.dsu.grant = random() % 4 == 0 ? State::shared : random() % 4 == 0 ? State::modified : State::exclusive;
+            f.dsu.level = random() % 2 ? Level::l3 : Level::dram;
+            const std::uint64_t pa = (random() % 512) * 64 + random() % 8 * 8;
+            switch (random() % 12) {
+                case 0:
+                    f.go(pa, Access::fetch);
+                    ++fetches;
+                    break;
+                case 1:
+                    f.go(pa & ~63ull, Access::zero_line, 64);
+                    ++stores;
+                    break;
+                case 2: f.go(pa, Access::prefetch); break;
+                case 3:
+                    f.go(pa, Access::walk);
+                    ++loads;
+                    break;
+                case 4:
+                    f.go(pa, Access::atomic);
+                    ++stores;
+                    break;
+                case 5: {
+                    const bool gone = random() % 2;
+                    const SnoopKind k = gone ? SnoopKind::invalidate : SnoopKind::downgrade;
+                    f.caches.snoop(pa >> 6, k, random() % 2);
+                    if (gone) f.dsu.held.erase(pa >> 6);
+                    break;
+                }
+                case 6: f.caches.clean_line(pa >> 6, random() % 2, f.cycle); break;
+                case 7:
+                case 8:
+                    f.go(pa, Access::store);
+                    ++stores;
+                    break;
+                default:
+                    f.go(pa);
+                    ++loads;
+                    break;
+            }
+            if (i % 64 == 0) check_invariants(f);
+        }
+        upgrades = f.dsu.count(DsuKind::upgrade);
+        CHECK(upgrades > 0);
+        CHECK(f.total(ev::L1D_CACHE_RD) == loads);
+        CHECK(f.total(ev::L1D_CACHE_WR) == stores);
+        CHECK(f.total(ev::L1I_CACHE) == fetches);
+        check_identities(f);
+    }
+}
+
+TEST_CASE("L2 accesses are L1 refills, victims, upgrades and nothing else", "[memory][identity]") {
+    CachesFixture f(plain_a76());
+    std::mt19937 random(11);
+    for (int i = 0; i < 100'000; ++i) {
+        const std::uint64_t pa = random() % (2 << 20);
+        f.go(pa, random() % 3 == 0 ? Access::store : random() % 8 == 0 ? Access::fetch : Access::load);
+    }
+    CHECK(f.total(ev::L2D_CACHE_RD) == f.total(ev::L1D_CACHE_REFILL) + f.total(ev::L1I_CACHE_REFILL));
+    CHECK(f.total(ev::L2D_CACHE_WR) == f.total(ev::L1D_CACHE_WB) + f.dsu.count(DsuKind::upgrade));
+    CHECK(f.total(ev::L2D_CACHE_REFILL) == f.total(ev::L3D_CACHE_RD));
+    CHECK(f.total(ev::L3D_CACHE) == f.total(ev::L3D_CACHE_RD) + f.total(ev::L2D_CACHE_WB));
+    check_identities(f);
+    check_invariants(f);
+}
