@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/models/a64/objdump.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -47,7 +48,7 @@ std::vector<std::string> objdump_mnemonics(std::span<const std::uint32_t> words)
         file.write(reinterpret_cast<const char*>(words.data()), static_cast<std::streamsize>(words.size_bytes()));
     }
     std::vector<std::string> out;
-    for_each_line(std::string(kObjdump) + " -D -z -b binary -m aarch64 -M no-aliases " + path.string(),
+    for_each_line(fmt::format("{} -D -z -b binary -m aarch64 -M no-aliases {}", kObjdump, path.string()),
                   [&](std::uint32_t, const char* mnemonic) { out.emplace_back(mnemonic); });
     std::filesystem::remove(path);
     if (out.size() != words.size()) throw std::runtime_error("objdump left out lines");
@@ -56,7 +57,7 @@ std::vector<std::string> objdump_mnemonics(std::span<const std::uint32_t> words)
 
 std::vector<CodeWord> objdump_code(const std::string& path) {
     std::set<CodeWord> words;
-    for_each_line(std::string(kObjdump) + " -d -M no-aliases " + path, [&](std::uint32_t raw, const char* mnemonic) {
+    for_each_line(fmt::format("{} -d -M no-aliases {}", kObjdump, path), [&](std::uint32_t raw, const char* mnemonic) {
         words.insert({raw, mnemonic});
     });
     return {words.begin(), words.end()};
