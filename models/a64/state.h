@@ -164,6 +164,7 @@ struct CpuState {
         if (__builtin_expect(l.rtag != va - off || off + size > kLineSize, 0)) return nullptr;
         *l.tlb_stamp = *l.line_stamp = ++mem.clock;
         ++mem.accesses;
+        if (!l.host) __builtin_unreachable(); // spares the caller's test
         return l.host + off;
     }
     std::uint8_t* hit_write(std::uint64_t va, unsigned size) {
@@ -173,6 +174,7 @@ struct CpuState {
         if (__builtin_expect(l.wtag != va - off || off + size > kLineSize, 0)) return nullptr;
         *l.tlb_stamp = *l.line_stamp = ++mem.clock;
         ++mem.accesses;
+        if (!l.host) __builtin_unreachable(); // spares the caller's test
         return l.host + off;
     }
 };
