@@ -31,6 +31,7 @@ inline constexpr int PERF_ATTACH_CONTEXT = 0x01, PERF_ATTACH_GROUP = 0x02, PERF_
 inline constexpr int PERF_EV_CAP_SOFTWARE = 1, PERF_EV_CAP_READ_ACTIVE_PKG = 2, PERF_EV_CAP_SIBLING = 4;
 inline constexpr int PERF_EVENT_FLAG_USER_READ_CNT = static_cast<int>(0x80000000u);
 inline constexpr unsigned long DETACH_GROUP = 0x1, DETACH_CHILD = 0x2, DETACH_EXIT = 0x4, DETACH_DEAD = 0x8;
+inline constexpr unsigned PERF_PMU_TXN_ADD = 0x1, PERF_PMU_TXN_READ = 0x2;
 inline constexpr std::uint64_t MAX_INTERRUPTS = ~std::uint64_t{0};
 inline constexpr std::uint64_t NSEC_PER_SEC = 1'000'000'000;
 inline constexpr unsigned SWEVENT_HLIST_SIZE = 256;
@@ -137,6 +138,10 @@ inline std::uint64_t primary_event_id(const PerfEvent& e) { return e.parent ? e.
 /// Own count plus that of children that have exited.
 inline std::uint64_t perf_event_count(const PerfEvent& e) { return e.count + e.child_count; }
 inline PerfEvent& root_event(PerfEvent& e) { return e.parent ? *e.parent : e; }
+/// Class and place of an event, as bits EVENT_*.
+inline int get_event_type(const PerfEvent& e, const PerfEventContext& ctx) {
+    return (e.group_leader->attr.pinned ? EVENT_PINNED : EVENT_FLEXIBLE) | (ctx.cpu >= 0 ? EVENT_CPU : 0);
+}
 /// All members of e's group, leader first.
 template <class Fn>
 void for_each_group_member(PerfEvent& leader, Fn&& fn) {
@@ -155,7 +160,7 @@ inline void perf_sample_data_init(PerfSampleData& d, std::uint64_t addr, std::ui
 }
 /// hrtimer_forward: moves the expiry past `now` in whole intervals; returns how many.
 std::uint64_t hrtimer_forward(HrTimer& timer, std::uint64_t now, std::uint64_t interval);
-/// Multiplies and divides as the kernel's shift-and-multiply of clocks does.
+/// The kernel's notation for a set of CPUs.
 std::string cpu_list(CpuMask mask); ///< "0-3,6"
 
 /// Everything. Methods are grouped by the file that defines them.
@@ -180,9 +185,17 @@ struct Perf::Impl {
     std::map<std::uint32_t, Pmu*> pmu_idr;
     std::vector<std::unique_ptr<std::array<PerfCpuContext, kMaxCpus>>> cpu_contexts;
     std::array<std::array<PerfCpuContext, kMaxCpus>*, 2> shared_cpu_contexts{}; ///< hardware, software
-    class CpuClockPmu* cpu_clock{};
-    class TaskClockPmu* task_clock{};
+    std::array<class ArmPmu*, kMaxCpus> cpu_armpmu{};                           ///< whose interrupt it is on each CPU
+    /// Factors of local_clock: ns = cycles of CNTVCT_EL0 * mult >> shift. mult 0: unknown.
+    struct SchedClock {
+        std::uint32_t mult{};
+        unsigned shift{};
+    };
+    const SchedClock& sched_clock();
+    SchedClock sched_clock_;
+    bool sched_clock_known_{};
     CpuMask perf_online_mask{};
+    std::uint64_t perf_sched_off_at{}; ///< when the scheduler's hooks go off after the last user, local_clock ns
     std::uint64_t nr_live_events{}, nr_live_contexts{}; ///< for leak checks
 
     PerfPerCpu& this_cpu() { return percpu[static_cast<unsigned>(kernel.smp_processor_id())]; }
@@ -217,6 +230,7 @@ struct Perf::Impl {
     PerfEvent* perf_event_alloc(const perf_event_attr& attr, const EventRequest& request, int& error);
     Pmu* perf_init_event(PerfEvent& event, int& error);
     int perf_try_init_event(Pmu& pmu, PerfEvent& event);
+    bool perf_sched_hooks_on(); ///< static key perf_sched_events
     void account_event(PerfEvent& event);
     void unaccount_event(PerfEvent& event);
     void account_pmu_sb_event(PerfEvent& event);
@@ -232,7 +246,12 @@ struct Perf::Impl {
     // --- core/open.cpp ---
     std::int64_t sys_perf_event_open(std::uint64_t uattr, std::int32_t pid, std::int32_t cpu, std::int32_t group_fd,
                                      std::uint64_t flags);
-    int perf_event_validate_size(PerfEvent& event);
+    int check_open_attr(const perf_event_attr& attr); ///< checks that need no target
+    int perf_event_validate_size(PerfEvent& event);   ///< -E2BIG if its group could not be read
+    void perf_event__state_init(PerfEvent& event);
+    int perf_event_join(PerfEvent& event, PerfEventContext& ctx, PerfEvent* group_leader, TaskBase* task,
+                        bool move_group);
+    void perf_move_group(PerfEvent& leader, PerfEventContext& gctx, PerfEventContext& ctx);
     PerfEvent* perf_event_of(FileRef* file); ///< null if not a perf file
     PerfEvent* perf_event_create_kernel_counter(const perf_event_attr& attr, int cpu, TaskBase* task,
                                                 std::function<void(PerfEvent&, PerfSampleData&, PtRegs&)> overflow,
@@ -282,13 +301,17 @@ struct Perf::Impl {
     void event_function_local(PerfEvent& event, const EventFunction& fn);
     void perf_install_in_context(PerfEventContext& ctx, PerfEvent& event, int cpu);
     void perf_remove_from_context(PerfEvent& event, unsigned long flags);
+    void __perf_remove_from_context(PerfEvent& event, PerfCpuContext& cpuctx, PerfEventContext& ctx,
+                                    unsigned long flags);
 
     // --- core/enable.cpp ---
     void perf_event_disable(PerfEvent& event);
     void _perf_event_disable(PerfEvent& event);
     void perf_event_disable_local(PerfEvent& event);
     void perf_event_disable_inatomic(PerfEvent& event);
+    void __perf_event_disable(PerfEvent& event, PerfCpuContext* cpuctx, PerfEventContext& ctx);
     void perf_event_enable(PerfEvent& event);
+    void __perf_event_enable(PerfEvent& event, PerfCpuContext* cpuctx, PerfEventContext& ctx);
     void _perf_event_enable(PerfEvent& event);
     int _perf_event_refresh(PerfEvent& event, int refresh);
     int _perf_event_period(PerfEvent& event, std::uint64_t value);
@@ -329,11 +352,16 @@ struct Perf::Impl {
     int perf_pmu_register(std::unique_ptr<Pmu> pmu, std::string name, int type); ///< type -1: any free one
     void perf_pmu_disable(Pmu& pmu);
     void perf_pmu_enable(Pmu& pmu);
-    void pmu_dev_alloc(Pmu& pmu);
+    void pmu_dev_alloc(Pmu& pmu); ///< files below /sys/bus/event_source/devices
+    void init_cpu_contexts(Pmu& pmu);
     int perf_event_mux_interval_ms_store(Pmu& pmu, std::string_view text);
 
     // --- core/read.cpp ---
     int perf_event_read(PerfEvent& event, bool group);
+    void __perf_event_read(PerfEvent& event, bool group, int& error);
+    int perf_read_group_add(PerfEvent& leader, std::uint64_t format, std::span<std::uint64_t> values);
+    std::int64_t perf_read_group(PerfEvent& event, std::uint64_t buf);
+    std::int64_t perf_read_one(PerfEvent& event, std::uint64_t buf);
     std::uint64_t __perf_event_read_value(PerfEvent& event, std::uint64_t& enabled, std::uint64_t& running);
     std::uint64_t perf_event_read_value(PerfEvent& event, std::uint64_t& enabled, std::uint64_t& running);
     int perf_event_read_local(PerfEvent& event, std::uint64_t& value, std::uint64_t* enabled, std::uint64_t* running);
@@ -346,9 +374,17 @@ struct Perf::Impl {
     std::int64_t perf_ioctl(PerfEvent& event, std::uint32_t cmd, std::uint64_t arg);
     int perf_event_set_output(PerfEvent& event, PerfEvent* output);
     int perf_event_modify_attr(PerfEvent& event, const perf_event_attr& attr);
+    int perf_event_set_filter(PerfEvent& event, std::uint64_t arg);
+    int perf_event_set_bpf_prog(PerfEvent& event, int fd);
+    int perf_event_query_prog_array(PerfEvent& event, std::uint64_t info);
 
     // --- core/inherit.cpp, exit.cpp, exec.cpp ---
     int perf_event_init_context(TaskBase& child, int ctxn, std::uint64_t clone_flags);
+    int inherit_task_group(PerfEvent& source, TaskBase& child, int ctxn, std::uint64_t clone_flags,
+                           bool& inherited_all);
+    int inherit_group(PerfEvent& source, TaskBase& child, PerfEventContext& child_ctx);
+    PerfEvent* inherit_event(PerfEvent& source, TaskBase& child, PerfEvent* group_leader, PerfEventContext& child_ctx,
+                             int& error);
     void perf_event_exit_task_context(TaskBase& child, int ctxn);
     void perf_event_exit_event(PerfEvent& event, PerfEventContext& ctx);
     void sync_child_event(PerfEvent& child);
@@ -360,6 +396,7 @@ struct Perf::Impl {
     bool perf_event_overflow(PerfEvent& event, PerfSampleData& data, PtRegs& regs);
     bool __perf_event_overflow(PerfEvent& event, bool throttle, PerfSampleData& data, PtRegs& regs);
     bool __perf_event_account_interrupt(PerfEvent& event, bool throttle);
+    void perf_event_unthrottle(PerfEvent& event); ///< interrupts = 0 and the UNTHROTTLE record; the caller restarts it
     void update_perf_cpu_limits();
     std::uint64_t perf_calculate_period(PerfEvent& event, std::uint64_t nsec, std::uint64_t count);
     void perf_adjust_period(PerfEvent& event, std::uint64_t nsec, std::uint64_t count, bool disable);
@@ -382,6 +419,10 @@ struct Perf::Impl {
 
     // --- core/sysctl.cpp ---
     void register_sysctls();
+    void set_max_sample_rate(); ///< derives the limits from sysctl.perf_event_max_sample_rate
+    int store_max_sample_rate(std::string_view text);
+    int store_cpu_time_max_percent(std::string_view text);
+    int store_callchain_limit(std::string_view text, int max, int& value);
 
     // =====================================================================================================
     // The other half: ring buffer, mmap, samples, side-band, call chains. Declared here because the first half calls it.

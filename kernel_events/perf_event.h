@@ -6,6 +6,7 @@
 #include "kernel_events/kernel.h"
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -49,6 +50,7 @@ struct HwPerfEvent {
 struct PerfEvent {
     perf_event_attr attr{};
     PerfEventState state{PerfEventState::off};
+    std::uint32_t orig_type{}; ///< attr.type as the user gave it
     std::uint64_t id{}, own_id{};
     Pmu* pmu{};
     HwPerfEvent hw;
@@ -138,6 +140,12 @@ class Pmu {
     virtual void event_mapped(PerfEvent&, MmInfo*) {}
     virtual void event_unmapped(PerfEvent&, MmInfo*) {}
     virtual void sched_task(PerfEventContext*, bool) {}
+    /// PERF_EVENT_IOC_MODIFY_ATTRIBUTES, PERF_EVENT_IOC_SET_FILTER: 0 or a negative errno.
+    virtual int modify_attr(PerfEvent&, const perf_event_attr&) { return -EOPNOTSUPP; }
+    virtual int set_filter(PerfEvent&, std::string_view) { return -EINVAL; }
+    /// CPU hotplug, on the CPU itself with interrupts masked.
+    virtual void cpu_starting(int) {}
+    virtual void cpu_dying(int) {}
 
     Kernel& kernel;
     std::string name;
