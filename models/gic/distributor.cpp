@@ -83,7 +83,8 @@ void Distributor::refresh_all(Picoseconds t) {
 
 void Distributor::set_line(CpuId cpu, unsigned intid, bool level, Picoseconds t) {
     Interrupt& x = at(cpu, intid);
-    if (x.edge && level && !x.line) x.latch = true;
+    if (level == x.line) return;
+    if (x.edge && level) x.latch = true;
     x.line = level;
     refresh(cpu, intid, t);
 }

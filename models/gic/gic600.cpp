@@ -16,9 +16,7 @@ constexpr std::uint8_t kPriorityMask = 0xF8;
 
 } // namespace
 
-void Gic600::Input::set_level(bool level, Picoseconds when) {
-    if (level != distributor_.state(cpu_, intid_).line) distributor_.set_line(cpu_, intid_, level, when);
-}
+void Gic600::Input::set_level(bool level, Picoseconds when) { distributor_.set_line(cpu_, intid_, level, when); }
 
 Gic600::Gic600(sc_core::sc_module_name name, const GicConfig& config)
     : sc_module(name), mmio("mmio"), distributor_(config) {

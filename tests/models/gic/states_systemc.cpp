@@ -99,6 +99,8 @@ TEST_CASE("an edge stays pending after its line fell, and collects while active"
     b->enable_ppi(0, 20);
     b->bus.write(gicr_address(CpuId(0), gicr::ICFGR0 + 4), 2u << 2 * (20 - 16));
     CHECK(b->bus.read(gicr_address(CpuId(0), gicr::ICFGR0 + 4)) == 2u << 8);
+    b->bus.write(gicr_address(CpuId(0), gicr::ICFGR0), 0); // SGIs are always edges
+    CHECK(b->bus.read(gicr_address(CpuId(0), gicr::ICFGR0)) == 0xaaaaaaaa);
     LevelSink& line = b->gic.ppi(CpuId(0), 20);
     const auto pulse = [&](Picoseconds t) {
         line.set_level(true, t);
@@ -116,7 +118,13 @@ TEST_CASE("an edge stays pending after its line fell, and collects while active"
     b->core(0).time = us(5);
     CHECK(b->iar(0) == 20); // once, not twice
     b->eoi(0, 20);
+    line.set_level(true, us(5));
     b->core(0).time = us(6);
+    CHECK(b->iar(0) == 20);
+    line.set_level(true, us(6)); // no edge
+    line.set_level(false, us(6));
+    b->eoi(0, 20);
+    b->core(0).time = us(7);
     CHECK(b->iar(0) == kSpurious);
 }
 
@@ -322,6 +330,7 @@ TEST_CASE("Group 0 is signalled as FIQ and acknowledged by IAR0", "[gic]") {
     b->core(0).time = us(2);
     CHECK(b->iar(0) == kSpurious);
     CHECK(b->core(0).mrs(ICC_HPPIR0_EL1) == 20);
+    CHECK(b->core(0).mrs(ICC_HPPIR1_EL1) == kSpurious);
     CHECK(b->core(0).mrs(ICC_IAR0_EL1) == 20);
     CHECK(b->core(0).mrs(ICC_AP0R0_EL1) == 1u << 0xa0 / 8);
     b->gic.ppi(CpuId(0), 20).set_level(false, us(2));
@@ -384,6 +393,8 @@ TEST_CASE("an SPI goes where IROUTER says", "[gic]") {
     CHECK(b->iar(2) == 100);
     line.set_level(false, us(3));
     b->eoi(2, 100);
+    b->bus.write(gicd_address(gicd::IROUTER + 8 * 100), ~std::uint64_t{0}, 8);
+    CHECK(b->bus.read(gicd_address(gicd::IROUTER + 8 * 100), 8) == 0xff'80ff'ffff);
     b->bus.write(gicd_address(gicd::IROUTER + 8 * 100), 0x12345, 8); // nobody
     line.set_level(true, us(4));
     for (unsigned c = 0; c < kCpus; ++c) CHECK_FALSE(b->irq[c].level_at(us(5)));
@@ -397,7 +408,12 @@ TEST_CASE("an SPI for any core goes to the first that participates", "[gic]") {
     b->enable_spi(511, gicd::kIrm);
     b->gic.spi(511).set_level(true, us(1));
     for (unsigned c = 0; c < kCpus; ++c) CHECK(b->irq[c].level_at(us(2)) == (c == 3));
-    b->core(3).time = us(2);
+    b->core(3).time = us(3);
+    b->core(3).msr(ICC_IGRPEN1_EL1, 0); // it withdraws, the interrupt moves on
+    for (unsigned c = 0; c < kCpus; ++c) CHECK(b->irq[c].level_at(us(4)) == (c == 4));
+    b->core(3).msr(ICC_IGRPEN1_EL1, 1);
+    for (unsigned c = 0; c < kCpus; ++c) CHECK(b->irq[c].level_at(us(4)) == (c == 3));
+    b->core(3).time = us(4);
     CHECK(b->iar(3) == 511);
 }
 

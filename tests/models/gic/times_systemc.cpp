@@ -108,6 +108,17 @@ TEST_CASE("the nearer of two signals wins, and the farther one is not lost", "[g
     CHECK(b->irq[5].level_at(ns(7100)));
 }
 
+TEST_CASE("between one level's end and a later signal the line is low", "[gic]") {
+    auto b = bench();
+    b->enable_ppi(5, kTimerIntid);
+    LevelSink& line = b->gic.ppi(CpuId(5), kTimerIntid);
+    line.set_level(true, ns(1000));
+    b->core(0).time = ns(7000);
+    b->core(0).msr(ICC_SGI1R_EL1, sgi_to(5, 1));
+    line.set_level(false, ns(2000));
+    CHECK(b->irq[5].changes == Changes{{true, ns(1050)}, {false, ns(2050)}, {true, ns(7100)}});
+}
+
 TEST_CASE("an interrupt in service holds back one that will be visible, until its end", "[gic]") {
     auto b = bench();
     b->enable_ppi(5, kTimerIntid);
@@ -156,4 +167,5 @@ TEST_CASE("nothing is said twice", "[gic]") {
     CHECK(b->irq[4].changes == Changes{{true, ns(1050)}});
     pmu.set_level(false, ns(2100)); // the timer keeps the line up
     CHECK(b->irq[4].changes.size() == 1);
+    CHECK(b->irq[4].repeats == 0);
 }

@@ -79,7 +79,9 @@ TEST_CASE("the line rises at the core's time of the wrapping instruction and fal
     CHECK(b->line.changes.empty());
     b->totals.add(INST_RETIRED, 1);
     b->at(41'665'417);
+    const unsigned before_wrap = b->totals.rearms;
     b->pmu.sync();
+    CHECK(b->totals.rearms > before_wrap);
     CHECK(b->line.changes == Changes{{true, Picoseconds(41'665'417)}});
 
     // The handler.

@@ -180,6 +180,22 @@ TEST_CASE("PMCR.D divides by 64 unless LC", "[PMUV3-055]") {
     CHECK(b.counter(kCycleCounter) == 111);
 }
 
+TEST_CASE("the divider starts afresh with PMCR.C and when D takes effect", "[PMUV3-055]") {
+    Bench b;
+    b.msr(PMCR_EL0, pmcr::D);
+    b.start(kCycleCounter, 0);
+    b.totals.add(CPU_CYCLES, 63);
+    b.msr(PMCR_EL0, pmcr::E | pmcr::D | pmcr::C);
+    b.totals.add(CPU_CYCLES, 63);
+    CHECK(b.counter(kCycleCounter) == 0);
+    b.msr(PMCR_EL0, pmcr::E);
+    b.msr(PMCR_EL0, pmcr::E | pmcr::D);
+    b.totals.add(CPU_CYCLES, 63);
+    CHECK(b.counter(kCycleCounter) == 0);
+    b.totals.add(CPU_CYCLES, 1);
+    CHECK(b.counter(kCycleCounter) == 1);
+}
+
 TEST_CASE("the distance of a dividing cycle counter is in cycles", "[PMUV3-055]") {
     Bench b;
     b.msr(PMCR_EL0, pmcr::D);

@@ -47,7 +47,13 @@ struct Change {
 
 class FakeLine : public LevelSink {
   public:
-    void set_level(bool level, Picoseconds when) override { changes.push_back({level, when}); }
+    /// A repeated level has no effect, as LevelSink demands.
+    void set_level(bool level, Picoseconds when) override {
+        if (level == (!changes.empty() && changes.back().level))
+            ++repeats;
+        else
+            changes.push_back({level, when});
+    }
     /// Level at `t`: each statement holds from its time on, whatever was said before.
     bool level_at(Picoseconds t) const {
         bool level = false;
@@ -56,6 +62,7 @@ class FakeLine : public LevelSink {
         return level;
     }
     std::vector<Change> changes;
+    unsigned repeats{};
 };
 
 /// Executes accesses at a core's local time `time`, which may be ahead of SystemC's.
