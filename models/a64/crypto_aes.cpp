@@ -68,7 +68,8 @@ void exec_mix(CpuState& s, const Insn& i) {
     const Vec& in = s.v[i.rn];
     Vec r;
     for (unsigned c = 0; c < 4; ++c)
-        r.s[c] = table[0][in.b[4 * c]] ^ table[1][in.b[4 * c + 1]] ^ table[2][in.b[4 * c + 2]] ^ table[3][in.b[4 * c + 3]];
+        r.s[c] =
+            table[0][in.b[4 * c]] ^ table[1][in.b[4 * c + 1]] ^ table[2][in.b[4 * c + 2]] ^ table[3][in.b[4 * c + 3]];
     s.v[i.rd] = r;
 }
 

@@ -31,9 +31,7 @@ void exec_sha1_rounds(CpuState& s, const Insn& i) {
     }
     s.v[i.rd] = x;
 }
-void exec_sha1h(CpuState& s, const Insn& i) {
-    set_scalar(s.v[i.rd], std::rotl(s.v[i.rn].s[0], 30));
-}
+void exec_sha1h(CpuState& s, const Insn& i) { set_scalar(s.v[i.rd], std::rotl(s.v[i.rn].s[0], 30)); }
 void exec_sha1su0(CpuState& s, const Insn& i) {
     const Vec d = s.v[i.rd], n = s.v[i.rn], m = s.v[i.rm];
     s.v[i.rd].d[0] = d.d[1] ^ d.d[0] ^ m.d[0];

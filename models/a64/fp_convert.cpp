@@ -37,7 +37,8 @@ void exec_to_gpr(CpuState& s, const Insn& i) {
         }
     }
     FpEnv env{s.fpcr};
-    s.x[i.rd] = soft::to_fixed<F>(a, static_cast<unsigned>(i.imm), sizeof(Int) * 8, std::is_unsigned_v<Int>, rounding, env);
+    s.x[i.rd] =
+        soft::to_fixed<F>(a, static_cast<unsigned>(i.imm), sizeof(Int) * 8, std::is_unsigned_v<Int>, rounding, env);
     s.fpsr |= env.flags;
 }
 
@@ -47,7 +48,8 @@ void exec_from_gpr(CpuState& s, const Insn& i) {
     using Unsigned = std::make_unsigned_t<Int>;
     const Int v = static_cast<Int>(s.x[i.rn]);
     const bool negative = v < Int{0};
-    const Unsigned magnitude = negative ? static_cast<Unsigned>(0 - static_cast<Unsigned>(v)) : static_cast<Unsigned>(v);
+    const Unsigned magnitude =
+        negative ? static_cast<Unsigned>(0 - static_cast<Unsigned>(v)) : static_cast<Unsigned>(v);
     if constexpr (kHasHost<F>) {
         const bool exact = std::uint64_t{magnitude} >> (F::frac_bits + 1) == 0;
         if (__builtin_expect(i.imm == 0 && (exact || host_mode(s)), 1))
@@ -66,12 +68,8 @@ template <class T>
 void exec_move_from_gpr(CpuState& s, const Insn& i) {
     set_scalar(s.v[i.rd], static_cast<T>(s.x[i.rn]));
 }
-void exec_move_top_to_gpr(CpuState& s, const Insn& i) {
-    s.x[i.rd] = s.v[i.rn].d[1];
-}
-void exec_move_top_from_gpr(CpuState& s, const Insn& i) {
-    s.v[i.rd].d[1] = s.x[i.rn];
-}
+void exec_move_top_to_gpr(CpuState& s, const Insn& i) { s.x[i.rd] = s.v[i.rn].d[1]; }
+void exec_move_top_from_gpr(CpuState& s, const Insn& i) { s.v[i.rd].d[1] = s.x[i.rn]; }
 
 void set_to_gpr(std::uint32_t raw, Insn& out) {
     out.rd = dst_slot(rd_of(raw));
@@ -129,7 +127,8 @@ bool dec_move(std::uint32_t raw, Insn& out) {
     const bool wide = raw & kSf;
     if (size == 0 || (size == 2 && wide) || (size == 3 && !wide)) return false;
     set_shape(out, size, false);
-    constexpr Exec to[3] = {exec_move_to_gpr<std::uint16_t>, exec_move_to_gpr<std::uint32_t>, exec_move_to_gpr<std::uint64_t>};
+    constexpr Exec to[3] = {exec_move_to_gpr<std::uint16_t>, exec_move_to_gpr<std::uint32_t>,
+                            exec_move_to_gpr<std::uint64_t>};
     constexpr Exec from[3] = {exec_move_from_gpr<std::uint16_t>, exec_move_from_gpr<std::uint32_t>,
                               exec_move_from_gpr<std::uint64_t>};
     out.fn = to_gpr ? to[size - 1] : from[size - 1];
@@ -164,7 +163,14 @@ template <Rounding r, bool is_unsigned>
 constexpr OpRow to_int(unsigned rmode, unsigned opcode, const char* name, const char* mnemonic) {
     using A = std::conditional_t<is_unsigned, u32, i32>;
     using B = std::conditional_t<is_unsigned, u64, i64>;
-    return {kIntMask, int_value(rmode, opcode), name, mnemonic, dec_to_gpr<A, B, r, false>, exec_to_gpr<F64, B, r>, T::fp_to_gpr, kFp};
+    return {kIntMask,
+            int_value(rmode, opcode),
+            name,
+            mnemonic,
+            dec_to_gpr<A, B, r, false>,
+            exec_to_gpr<F64, B, r>,
+            T::fp_to_gpr,
+            kFp};
 }
 
 // clang-format off

@@ -10,8 +10,8 @@ namespace rkperf::a64 {
 
 /// FPSR cumulative exception and saturation bits.
 namespace fpsr {
-inline constexpr std::uint32_t IOC = 1u << 0, DZC = 1u << 1, OFC = 1u << 2, UFC = 1u << 3, IXC = 1u << 4,
-                               IDC = 1u << 7, QC = 1u << 27;
+inline constexpr std::uint32_t IOC = 1u << 0, DZC = 1u << 1, OFC = 1u << 2, UFC = 1u << 3, IXC = 1u << 4, IDC = 1u << 7,
+                               QC = 1u << 27;
 }
 
 /// FPCR control bits. The trap enables are RAZ/WI on both cores, so no exception ever traps.

@@ -147,8 +147,10 @@ void exec_compare(CpuState& s, const Insn& i) {
 /// imm: mask of the condition; c: NZCV if it does not hold.
 template <class F, bool signal_all>
 void exec_ccmp(CpuState& s, const Insn& i) {
-    if (condition_holds(static_cast<std::uint16_t>(i.imm), s.nzcv)) s.nzcv = compare<F, signal_all, false>(s, i);
-    else s.nzcv = std::uint32_t{i.c} << 28;
+    if (condition_holds(static_cast<std::uint16_t>(i.imm), s.nzcv))
+        s.nzcv = compare<F, signal_all, false>(s, i);
+    else
+        s.nzcv = std::uint32_t{i.c} << 28;
 }
 
 template <class F>
@@ -157,9 +159,7 @@ void exec_csel(CpuState& s, const Insn& i) {
     set_scalar(s.v[i.rd], lane<BitsOf<F>>(s.v[first ? i.rn : i.rm], 0));
 }
 
-void exec_mov_imm(CpuState& s, const Insn& i) {
-    set_scalar(s.v[i.rd], static_cast<std::uint64_t>(i.imm));
-}
+void exec_mov_imm(CpuState& s, const Insn& i) { set_scalar(s.v[i.rd], static_cast<std::uint64_t>(i.imm)); }
 
 // ---- decoding
 
@@ -274,17 +274,30 @@ constexpr OpRow binary(unsigned opcode, const char* name, const char* mnemonic, 
 }
 template <class To, class From>
 constexpr OpRow convert(unsigned opcode, const char* name) {
-    return {0xff3ffc00, 0x1e204000 | opcode << 15, name, "fcvt", dec_convert<To>, exec_convert<To, From>, T::fp_cvt, kFp};
+    return {0xff3ffc00,      0x1e204000 | opcode << 15, name,      "fcvt",
+            dec_convert<To>, exec_convert<To, From>,    T::fp_cvt, kFp};
 }
 template <bool negate_addend, bool negate_product>
 constexpr OpRow fused(std::uint32_t value, const char* name, const char* mnemonic) {
-    return {0xff208000, value, name, mnemonic, dec_fma<negate_addend, negate_product>,
-            exec_fma_soft<F64, negate_addend, negate_product>, T::fp_madd, kFp};
+    return {0xff208000,
+            value,
+            name,
+            mnemonic,
+            dec_fma<negate_addend, negate_product>,
+            exec_fma_soft<F64, negate_addend, negate_product>,
+            T::fp_madd,
+            kFp};
 }
 template <bool signal_all, bool with_zero>
 constexpr OpRow comparison(const char* name, const char* mnemonic) {
-    return {0xff20fc1f, 0x1e202000u | signal_all << 4 | with_zero << 3, name, mnemonic,
-            dec_compare<signal_all, with_zero>, exec_compare<F64, signal_all, with_zero>, T::fp_cmp, kFp};
+    return {0xff20fc1f,
+            0x1e202000u | signal_all << 4 | with_zero << 3,
+            name,
+            mnemonic,
+            dec_compare<signal_all, with_zero>,
+            exec_compare<F64, signal_all, with_zero>,
+            T::fp_cmp,
+            kFp};
 }
 
 // clang-format off

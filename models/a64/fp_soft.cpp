@@ -84,8 +84,10 @@ typename F::Bits select_num(typename F::Bits a, typename F::Bits b, FpEnv& env) 
     const auto quiet = [](typename F::Bits v) { return F::is_nan(v) && (v & F::quiet_bit); };
     const typename F::Bits neutral = want_max ? static_cast<typename F::Bits>(F::infinity | F::sign_bit) : F::infinity;
     const bool qa = quiet(a), qb = quiet(b);
-    if (qa && !qb) a = neutral;
-    else if (qb && !qa) b = neutral;
+    if (qa && !qb)
+        a = neutral;
+    else if (qb && !qa)
+        b = neutral;
     return select<F, want_max>(a, b, env);
 }
 
@@ -311,23 +313,23 @@ typename F::Bits recip_sqrt_step(typename F::Bits a, typename F::Bits b, FpEnv& 
     return step<F>(a, b, true, env);
 }
 
-#define RK_INSTANTIATE(F)                                                                                              \
-    template F::Bits add<F>(F::Bits, F::Bits, FpEnv&);                                                                 \
-    template F::Bits sub<F>(F::Bits, F::Bits, FpEnv&);                                                                 \
-    template F::Bits mul<F>(F::Bits, F::Bits, FpEnv&);                                                                 \
-    template F::Bits mulx<F>(F::Bits, F::Bits, FpEnv&);                                                                \
-    template F::Bits div<F>(F::Bits, F::Bits, FpEnv&);                                                                 \
-    template F::Bits sqrt<F>(F::Bits, FpEnv&);                                                                         \
-    template F::Bits fma<F>(F::Bits, F::Bits, F::Bits, FpEnv&);                                                        \
-    template F::Bits max<F>(F::Bits, F::Bits, FpEnv&);                                                                 \
-    template F::Bits min<F>(F::Bits, F::Bits, FpEnv&);                                                                 \
-    template F::Bits max_num<F>(F::Bits, F::Bits, FpEnv&);                                                             \
-    template F::Bits min_num<F>(F::Bits, F::Bits, FpEnv&);                                                             \
-    template std::uint32_t compare<F>(F::Bits, F::Bits, bool, FpEnv&);                                                 \
-    template bool equal<F>(F::Bits, F::Bits, FpEnv&);                                                                  \
-    template bool greater_equal<F>(F::Bits, F::Bits, FpEnv&);                                                          \
-    template bool greater<F>(F::Bits, F::Bits, FpEnv&);                                                                \
-    template F::Bits recip_step<F>(F::Bits, F::Bits, FpEnv&);                                                          \
+#define RK_INSTANTIATE(F) \
+    template F::Bits add<F>(F::Bits, F::Bits, FpEnv&); \
+    template F::Bits sub<F>(F::Bits, F::Bits, FpEnv&); \
+    template F::Bits mul<F>(F::Bits, F::Bits, FpEnv&); \
+    template F::Bits mulx<F>(F::Bits, F::Bits, FpEnv&); \
+    template F::Bits div<F>(F::Bits, F::Bits, FpEnv&); \
+    template F::Bits sqrt<F>(F::Bits, FpEnv&); \
+    template F::Bits fma<F>(F::Bits, F::Bits, F::Bits, FpEnv&); \
+    template F::Bits max<F>(F::Bits, F::Bits, FpEnv&); \
+    template F::Bits min<F>(F::Bits, F::Bits, FpEnv&); \
+    template F::Bits max_num<F>(F::Bits, F::Bits, FpEnv&); \
+    template F::Bits min_num<F>(F::Bits, F::Bits, FpEnv&); \
+    template std::uint32_t compare<F>(F::Bits, F::Bits, bool, FpEnv&); \
+    template bool equal<F>(F::Bits, F::Bits, FpEnv&); \
+    template bool greater_equal<F>(F::Bits, F::Bits, FpEnv&); \
+    template bool greater<F>(F::Bits, F::Bits, FpEnv&); \
+    template F::Bits recip_step<F>(F::Bits, F::Bits, FpEnv&); \
     template F::Bits recip_sqrt_step<F>(F::Bits, F::Bits, FpEnv&);
 RK_INSTANTIATE(F16)
 RK_INSTANTIATE(F32)

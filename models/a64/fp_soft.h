@@ -8,46 +8,67 @@
 
 namespace rkperf::a64::soft {
 
-template <class F> typename F::Bits add(typename F::Bits a, typename F::Bits b, FpEnv& env);
-template <class F> typename F::Bits sub(typename F::Bits a, typename F::Bits b, FpEnv& env);
-template <class F> typename F::Bits mul(typename F::Bits a, typename F::Bits b, FpEnv& env);
+template <class F>
+typename F::Bits add(typename F::Bits a, typename F::Bits b, FpEnv& env);
+template <class F>
+typename F::Bits sub(typename F::Bits a, typename F::Bits b, FpEnv& env);
+template <class F>
+typename F::Bits mul(typename F::Bits a, typename F::Bits b, FpEnv& env);
 /// FMULX: infinity times zero is 2.
-template <class F> typename F::Bits mulx(typename F::Bits a, typename F::Bits b, FpEnv& env);
-template <class F> typename F::Bits div(typename F::Bits a, typename F::Bits b, FpEnv& env);
-template <class F> typename F::Bits sqrt(typename F::Bits a, FpEnv& env);
+template <class F>
+typename F::Bits mulx(typename F::Bits a, typename F::Bits b, FpEnv& env);
+template <class F>
+typename F::Bits div(typename F::Bits a, typename F::Bits b, FpEnv& env);
+template <class F>
+typename F::Bits sqrt(typename F::Bits a, FpEnv& env);
 /// addend + a * b with one rounding.
 template <class F>
 typename F::Bits fma(typename F::Bits addend, typename F::Bits a, typename F::Bits b, FpEnv& env);
 
-template <class F> typename F::Bits max(typename F::Bits a, typename F::Bits b, FpEnv& env);
-template <class F> typename F::Bits min(typename F::Bits a, typename F::Bits b, FpEnv& env);
+template <class F>
+typename F::Bits max(typename F::Bits a, typename F::Bits b, FpEnv& env);
+template <class F>
+typename F::Bits min(typename F::Bits a, typename F::Bits b, FpEnv& env);
 /// FMAXNM, FMINNM: a single quiet NaN counts as the other operand.
-template <class F> typename F::Bits max_num(typename F::Bits a, typename F::Bits b, FpEnv& env);
-template <class F> typename F::Bits min_num(typename F::Bits a, typename F::Bits b, FpEnv& env);
+template <class F>
+typename F::Bits max_num(typename F::Bits a, typename F::Bits b, FpEnv& env);
+template <class F>
+typename F::Bits min_num(typename F::Bits a, typename F::Bits b, FpEnv& env);
 
 /// FCMP, FCMPE (`signal_all`): the resulting PSTATE.NZCV in bits 31:28.
 template <class F>
 std::uint32_t compare(typename F::Bits a, typename F::Bits b, bool signal_all, FpEnv& env);
-template <class F> bool equal(typename F::Bits a, typename F::Bits b, FpEnv& env);
-template <class F> bool greater_equal(typename F::Bits a, typename F::Bits b, FpEnv& env);
-template <class F> bool greater(typename F::Bits a, typename F::Bits b, FpEnv& env);
+template <class F>
+bool equal(typename F::Bits a, typename F::Bits b, FpEnv& env);
+template <class F>
+bool greater_equal(typename F::Bits a, typename F::Bits b, FpEnv& env);
+template <class F>
+bool greater(typename F::Bits a, typename F::Bits b, FpEnv& env);
 
 /// FRINT*: `exact` makes an inexact result set IXC.
-template <class F> typename F::Bits round_int(typename F::Bits a, Rounding rounding, bool exact, FpEnv& env);
+template <class F>
+typename F::Bits round_int(typename F::Bits a, Rounding rounding, bool exact, FpEnv& env);
 /// FCVT* to a `width`-bit integer with `fbits` fraction bits; the result is zero extended from `width` bits.
 template <class F>
 std::uint64_t to_fixed(typename F::Bits a, unsigned fbits, unsigned width, bool is_unsigned, Rounding rounding,
                        FpEnv& env);
 /// SCVTF, UCVTF of (-1)^sign * magnitude / 2^fbits, in FPCR's rounding.
-template <class F> typename F::Bits from_fixed(bool sign, std::uint64_t magnitude, unsigned fbits, FpEnv& env);
+template <class F>
+typename F::Bits from_fixed(bool sign, std::uint64_t magnitude, unsigned fbits, FpEnv& env);
 /// FCVT between formats, FCVTL, FCVTN, and with Rounding::odd FCVTXN.
-template <class To, class From> typename To::Bits convert(typename From::Bits a, Rounding rounding, FpEnv& env);
+template <class To, class From>
+typename To::Bits convert(typename From::Bits a, Rounding rounding, FpEnv& env);
 
-template <class F> typename F::Bits recip_estimate(typename F::Bits a, FpEnv& env);      ///< FRECPE
-template <class F> typename F::Bits recip_sqrt_estimate(typename F::Bits a, FpEnv& env); ///< FRSQRTE
-template <class F> typename F::Bits recip_step(typename F::Bits a, typename F::Bits b, FpEnv& env);      ///< FRECPS
-template <class F> typename F::Bits recip_sqrt_step(typename F::Bits a, typename F::Bits b, FpEnv& env); ///< FRSQRTS
-template <class F> typename F::Bits recip_exponent(typename F::Bits a, FpEnv& env);      ///< FRECPX
+template <class F>
+typename F::Bits recip_estimate(typename F::Bits a, FpEnv& env); ///< FRECPE
+template <class F>
+typename F::Bits recip_sqrt_estimate(typename F::Bits a, FpEnv& env); ///< FRSQRTE
+template <class F>
+typename F::Bits recip_step(typename F::Bits a, typename F::Bits b, FpEnv& env); ///< FRECPS
+template <class F>
+typename F::Bits recip_sqrt_step(typename F::Bits a, typename F::Bits b, FpEnv& env); ///< FRSQRTS
+template <class F>
+typename F::Bits recip_exponent(typename F::Bits a, FpEnv& env); ///< FRECPX
 
 std::uint32_t unsigned_recip_estimate(std::uint32_t a);      ///< URECPE
 std::uint32_t unsigned_recip_sqrt_estimate(std::uint32_t a); ///< URSQRTE

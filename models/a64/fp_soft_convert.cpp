@@ -162,7 +162,8 @@ typename F::Bits recip_sqrt_estimate(typename F::Bits a, FpEnv& env) {
     const int half = (u.exp + (odd ? 1 : 2)) / 2;
     const unsigned estimate = recip_sqrt_table(scaled);
     const auto biased = static_cast<std::uint64_t>(F::bias - half);
-    return static_cast<Bits>(biased << F::frac_bits | static_cast<std::uint64_t>(estimate & 0xff) << (F::frac_bits - 8));
+    return static_cast<Bits>(biased << F::frac_bits | static_cast<std::uint64_t>(estimate & 0xff)
+                                                          << (F::frac_bits - 8));
 }
 
 template <class F>
@@ -175,20 +176,16 @@ typename F::Bits recip_exponent(typename F::Bits a, FpEnv& env) {
     return static_cast<Bits>(sign | (~a & F::infinity));
 }
 
-std::uint32_t unsigned_recip_estimate(std::uint32_t a) {
-    return a >> 31 ? recip_table(a >> 23) << 23 : ~0u;
-}
+std::uint32_t unsigned_recip_estimate(std::uint32_t a) { return a >> 31 ? recip_table(a >> 23) << 23 : ~0u; }
 
-std::uint32_t unsigned_recip_sqrt_estimate(std::uint32_t a) {
-    return a >> 30 ? recip_sqrt_table(a >> 23) << 23 : ~0u;
-}
+std::uint32_t unsigned_recip_sqrt_estimate(std::uint32_t a) { return a >> 30 ? recip_sqrt_table(a >> 23) << 23 : ~0u; }
 
-#define RK_INSTANTIATE(F)                                                                                              \
-    template F::Bits round_int<F>(F::Bits, Rounding, bool, FpEnv&);                                                    \
-    template std::uint64_t to_fixed<F>(F::Bits, unsigned, unsigned, bool, Rounding, FpEnv&);                           \
-    template F::Bits from_fixed<F>(bool, std::uint64_t, unsigned, FpEnv&);                                             \
-    template F::Bits recip_estimate<F>(F::Bits, FpEnv&);                                                               \
-    template F::Bits recip_sqrt_estimate<F>(F::Bits, FpEnv&);                                                          \
+#define RK_INSTANTIATE(F) \
+    template F::Bits round_int<F>(F::Bits, Rounding, bool, FpEnv&); \
+    template std::uint64_t to_fixed<F>(F::Bits, unsigned, unsigned, bool, Rounding, FpEnv&); \
+    template F::Bits from_fixed<F>(bool, std::uint64_t, unsigned, FpEnv&); \
+    template F::Bits recip_estimate<F>(F::Bits, FpEnv&); \
+    template F::Bits recip_sqrt_estimate<F>(F::Bits, FpEnv&); \
     template F::Bits recip_exponent<F>(F::Bits, FpEnv&);
 RK_INSTANTIATE(F16)
 RK_INSTANTIATE(F32)

@@ -65,11 +65,11 @@ Unpacked unpack(typename F::Bits op, FpEnv& env) {
 
 inline bool rounds_up(Rounding rounding, bool sign, bool odd, bool above_half, bool half, bool inexact) {
     switch (rounding) {
-    case Rounding::tie_even: return above_half || (half && odd);
-    case Rounding::tie_away: return above_half || half;
-    case Rounding::plus: return inexact && !sign;
-    case Rounding::minus: return inexact && sign;
-    default: return false;
+        case Rounding::tie_even: return above_half || (half && odd);
+        case Rounding::tie_away: return above_half || half;
+        case Rounding::plus: return inexact && !sign;
+        case Rounding::minus: return inexact && sign;
+        default: return false;
     }
 }
 

@@ -62,20 +62,25 @@ Exec by_lane_size(unsigned size) {
 }
 template <unsigned bytes>
 struct DupElement {
-    template <class E> static constexpr Exec fn = exec_dup_element<E, bytes / sizeof(E) ? bytes / sizeof(E) : 1>;
+    template <class E>
+    static constexpr Exec fn = exec_dup_element<E, bytes / sizeof(E) ? bytes / sizeof(E) : 1>;
 };
 template <unsigned bytes>
 struct DupGpr {
-    template <class E> static constexpr Exec fn = exec_dup_gpr<E, bytes / sizeof(E)>;
+    template <class E>
+    static constexpr Exec fn = exec_dup_gpr<E, bytes / sizeof(E)>;
 };
 struct InsElement {
-    template <class E> static constexpr Exec fn = exec_ins_element<E>;
+    template <class E>
+    static constexpr Exec fn = exec_ins_element<E>;
 };
 struct InsGpr {
-    template <class E> static constexpr Exec fn = exec_ins_gpr<E>;
+    template <class E>
+    static constexpr Exec fn = exec_ins_gpr<E>;
 };
 struct Umov {
-    template <class E> static constexpr Exec fn = exec_umov<E>;
+    template <class E>
+    static constexpr Exec fn = exec_umov<E>;
 };
 
 template <bool scalar>
@@ -87,7 +92,9 @@ bool dec_dup_element(std::uint32_t raw, Insn& out) {
     set_v_unary(raw, out);
     set_shape(out, size, q);
     out.d = small(index);
-    out.fn = scalar ? by_lane_size<DupElement<1>>(size) : q ? by_lane_size<DupElement<16>>(size) : by_lane_size<DupElement<8>>(size);
+    out.fn = scalar ? by_lane_size<DupElement<1>>(size)
+             : q    ? by_lane_size<DupElement<16>>(size)
+                    : by_lane_size<DupElement<8>>(size);
     return true;
 }
 bool dec_dup_gpr(std::uint32_t raw, Insn& out) {
@@ -254,18 +261,18 @@ template <Pattern pattern>
 std::uint64_t expand(std::uint32_t raw) {
     const std::uint32_t imm8 = field(raw, 16, 3) << 5 | field(raw, 5, 5);
     switch (pattern) {
-    case Pattern::words: return repeat(std::uint64_t{imm8} << 8 * field(raw, 13, 2), 32);
-    case Pattern::halves: return repeat(std::uint64_t{imm8} << 8 * field(raw, 13, 1), 16);
-    case Pattern::ones: return repeat(field(raw, 12, 1) ? imm8 << 16 | 0xffff : imm8 << 8 | 0xff, 32);
-    case Pattern::bytes: return repeat(imm8, 8);
-    case Pattern::mask: {
-        std::uint64_t v = 0;
-        for (unsigned n = 0; n < 8; ++n) v |= (imm8 >> n & 1) ? std::uint64_t{0xff} << 8 * n : 0;
-        return v;
-    }
-    case Pattern::f16: return repeat(soft::expand_imm<F16>(imm8), 16);
-    case Pattern::f32: return repeat(soft::expand_imm<F32>(imm8), 32);
-    case Pattern::f64: return soft::expand_imm<F64>(imm8);
+        case Pattern::words: return repeat(std::uint64_t{imm8} << 8 * field(raw, 13, 2), 32);
+        case Pattern::halves: return repeat(std::uint64_t{imm8} << 8 * field(raw, 13, 1), 16);
+        case Pattern::ones: return repeat(field(raw, 12, 1) ? imm8 << 16 | 0xffff : imm8 << 8 | 0xff, 32);
+        case Pattern::bytes: return repeat(imm8, 8);
+        case Pattern::mask: {
+            std::uint64_t v = 0;
+            for (unsigned n = 0; n < 8; ++n) v |= (imm8 >> n & 1) ? std::uint64_t{0xff} << 8 * n : 0;
+            return v;
+        }
+        case Pattern::f16: return repeat(soft::expand_imm<F16>(imm8), 16);
+        case Pattern::f32: return repeat(soft::expand_imm<F32>(imm8), 32);
+        case Pattern::f64: return soft::expand_imm<F64>(imm8);
     }
     return 0;
 }
@@ -289,20 +296,39 @@ bool dec_imm(std::uint32_t raw, Insn& out) {
 template <Permutation kind, unsigned part>
 constexpr OpRow permutation(unsigned opcode, const char* name, const char* mnemonic) {
     using P = Permute<kind, part>;
-    return {0xbf20fc00, 0x0e000800u | opcode << 12, name, mnemonic, dec_vector2<P::template Body, P>,
-            exec_permute<std::uint8_t, 16, kind, part>, T::simd_permute, kSimd};
+    return {0xbf20fc00,
+            0x0e000800u | opcode << 12,
+            name,
+            mnemonic,
+            dec_vector2<P::template Body, P>,
+            exec_permute<std::uint8_t, 16, kind, part>,
+            T::simd_permute,
+            kSimd};
 }
 template <unsigned count, bool keeps>
 constexpr OpRow table(const char* name, const char* mnemonic) {
     constexpr T timings[] = {T::simd_tbl1, T::simd_tbl2, T::simd_tbl3, T::simd_tbl4};
-    return {0xbfe0fc00, 0x0e000000u | (count - 1) << 13 | keeps << 12, name, mnemonic, dec_table<count, keeps>,
-            exec_table<count, 16, keeps>, timings[count - 1], kSimd};
+    return {0xbfe0fc00,
+            0x0e000000u | (count - 1) << 13 | keeps << 12,
+            name,
+            mnemonic,
+            dec_table<count, keeps>,
+            exec_table<count, 16, keeps>,
+            timings[count - 1],
+            kSimd};
 }
 /// `cmode` with its don't-care bits outside `cmode_mask`.
 template <Pattern pattern, Apply how, bool inverts = false>
-constexpr OpRow imm(unsigned op, unsigned cmode, unsigned cmode_mask, const char* name, const char* mnemonic, T timing) {
-    return {0xbff80c00u | cmode_mask << 12, 0x0f000400u | op << 29 | cmode << 12, name, mnemonic,
-            dec_imm<pattern, how, inverts>, exec_imm<2, how>, timing, kSimd};
+constexpr OpRow imm(unsigned op, unsigned cmode, unsigned cmode_mask, const char* name, const char* mnemonic,
+                    T timing) {
+    return {0xbff80c00u | cmode_mask << 12,
+            0x0f000400u | op << 29 | cmode << 12,
+            name,
+            mnemonic,
+            dec_imm<pattern, how, inverts>,
+            exec_imm<2, how>,
+            timing,
+            kSimd};
 }
 
 // clang-format off

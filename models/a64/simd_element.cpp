@@ -67,25 +67,41 @@ constexpr std::uint32_t kScalarBits = 0x50000000;
 
 template <class Op>
 constexpr OpRow vec(unsigned u, unsigned opcode, const char* name, const char* mnemonic, T timing) {
-    return {0xbf00f400, value(u, opcode), name, mnemonic, dec_same<Op>, exec_map2<Element<Op::is_signed, 1>, 8, Op, true>, timing, kSimd};
+    return {0xbf00f400,   value(u, opcode),
+            name,         mnemonic,
+            dec_same<Op>, exec_map2<Element<Op::is_signed, 1>, 8, Op, true>,
+            timing,       kSimd};
 }
 template <class Op>
 constexpr OpRow scl(unsigned u, unsigned opcode, const char* name, const char* mnemonic, T timing) {
-    return {0xff00f400, value(u, opcode) | kScalarBits, name, mnemonic, dec_one<Map2Element, Op>,
-            exec_map2<Element<Op::is_signed, 1>, 1, Op, true>, timing, kSimd};
+    return {0xff00f400,
+            value(u, opcode) | kScalarBits,
+            name,
+            mnemonic,
+            dec_one<Map2Element, Op>,
+            exec_map2<Element<Op::is_signed, 1>, 1, Op, true>,
+            timing,
+            kSimd};
 }
 template <class Op>
 constexpr OpRow scalar_long(unsigned opcode, const char* name, const char* mnemonic) {
-    return {0xff00f400, value(0, opcode) | kScalarBits, name, mnemonic, dec_one<LongBodies<false, true>::Body, Op>,
-            exec_long<std::int16_t, 1, Op, false, true>, T::simd_mull, kSimd};
+    return {0xff00f400,
+            value(0, opcode) | kScalarBits,
+            name,
+            mnemonic,
+            dec_one<LongBodies<false, true>::Body, Op>,
+            exec_long<std::int16_t, 1, Op, false, true>,
+            T::simd_mull,
+            kSimd};
 }
 template <Name name, Name mnemonic, class Op>
 constexpr std::array<OpRow, 2> lng(unsigned u, unsigned opcode) {
     using E = Element<Op::is_signed, 1>;
     return {OpRow{0xff00f400, value(u, opcode), JoinedName<name, "_element">::text, JoinedName<mnemonic, "">::text,
                   dec_widening<Op, false>, exec_long<E, 4, Op, false, true>, T::simd_mull, kSimd},
-            OpRow{0xff00f400, value(u, opcode) | 1u << 30, JoinedName<name, "2_element">::text, JoinedName<mnemonic, "2">::text,
-                  dec_widening<Op, true>, exec_long<E, 4, Op, true, true>, T::simd_mull, kSimd}};
+            OpRow{0xff00f400, value(u, opcode) | 1u << 30, JoinedName<name, "2_element">::text,
+                  JoinedName<mnemonic, "2">::text, dec_widening<Op, true>, exec_long<E, 4, Op, true, true>,
+                  T::simd_mull, kSimd}};
 }
 
 // clang-format off

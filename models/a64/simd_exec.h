@@ -52,8 +52,12 @@ constexpr auto concat(const std::array<OpRow, N>&... parts) {
 template <bool is_signed, unsigned size>
 using Element = std::conditional_t<
     is_signed,
-    std::conditional_t<size == 0, std::int8_t, std::conditional_t<size == 1, std::int16_t, std::conditional_t<size == 2, std::int32_t, std::int64_t>>>,
-    std::conditional_t<size == 0, std::uint8_t, std::conditional_t<size == 1, std::uint16_t, std::conditional_t<size == 2, std::uint32_t, std::uint64_t>>>>;
+    std::conditional_t<
+        size == 0, std::int8_t,
+        std::conditional_t<size == 1, std::int16_t, std::conditional_t<size == 2, std::int32_t, std::int64_t>>>,
+    std::conditional_t<
+        size == 0, std::uint8_t,
+        std::conditional_t<size == 1, std::uint16_t, std::conditional_t<size == 2, std::uint32_t, std::uint64_t>>>>;
 
 /// Traits of operations.
 struct LaneOp {
@@ -85,8 +89,10 @@ struct Lanes {
 /// Writes N lanes to the lower half of the register, whose rest becomes zero, or to its upper half, leaving the lower.
 template <class T, unsigned N>
 inline void store_half(Vec& r, const Lanes<T, N>& l, bool upper) {
-    if (upper) std::memcpy(r.b + 8, l.v, sizeof l.v);
-    else l.store(r);
+    if (upper)
+        std::memcpy(r.b + 8, l.v, sizeof l.v);
+    else
+        l.store(r);
 }
 /// The second operand: rm, or its lane Insn::c repeated.
 template <class T, unsigned N, bool by_element>
@@ -107,10 +113,14 @@ inline void set_qc(CpuState& s, bool saturated) {
 
 template <class Op, class T>
 inline T apply2(T d, T a, T b, bool& saturated) {
-    if constexpr (Op::accumulates && Op::saturates) return Op::template run<T>(d, a, b, saturated);
-    else if constexpr (Op::accumulates || Op::merges) return Op::template run<T>(d, a, b);
-    else if constexpr (Op::saturates) return Op::template run<T>(a, b, saturated);
-    else return Op::template run<T>(a, b);
+    if constexpr (Op::accumulates && Op::saturates)
+        return Op::template run<T>(d, a, b, saturated);
+    else if constexpr (Op::accumulates || Op::merges)
+        return Op::template run<T>(d, a, b);
+    else if constexpr (Op::saturates)
+        return Op::template run<T>(a, b, saturated);
+    else
+        return Op::template run<T>(a, b);
 }
 
 template <class T, unsigned N, class Op, bool by_element = false>
@@ -129,9 +139,12 @@ void exec_map1(CpuState& s, const Insn& i) {
     Lanes<T, N> d = Lanes<T, N>::load(s.v[i.rd]);
     bool saturated = false;
     for (unsigned l = 0; l < N; ++l) {
-        if constexpr (Op::accumulates) d.v[l] = Op::template run<T>(d.v[l], a.v[l], saturated);
-        else if constexpr (Op::saturates) d.v[l] = Op::template run<T>(a.v[l], saturated);
-        else d.v[l] = Op::template run<T>(a.v[l]);
+        if constexpr (Op::accumulates)
+            d.v[l] = Op::template run<T>(d.v[l], a.v[l], saturated);
+        else if constexpr (Op::saturates)
+            d.v[l] = Op::template run<T>(a.v[l], saturated);
+        else
+            d.v[l] = Op::template run<T>(a.v[l]);
     }
     d.store(s.v[i.rd]);
     set_qc(s, saturated);
@@ -139,15 +152,19 @@ void exec_map1(CpuState& s, const Insn& i) {
 
 /// Lanes of 2^size bytes in a 64-bit (q = 0) or 128-bit vector, or 1 for a scalar.
 enum class Shape { d, q, scalar };
-constexpr unsigned lane_count(unsigned size, Shape shape) { return shape == Shape::scalar ? 1 : (shape == Shape::q ? 16u : 8u) >> size; }
+constexpr unsigned lane_count(unsigned size, Shape shape) {
+    return shape == Shape::scalar ? 1 : (shape == Shape::q ? 16u : 8u) >> size;
+}
 
 /// Body for each element size; null where there is none. Body<T, N, Op>::fn is the body.
 template <template <class, unsigned, class> class Body, class Op, Shape shape>
 struct BySize {
     template <unsigned size>
     static constexpr Exec one() {
-        if constexpr ((Op::sizes >> size & 1) == 0 || (size == 3 && shape == Shape::d)) return nullptr;
-        else return Body<Element<Op::is_signed, size>, lane_count(size, shape), Op>::fn;
+        if constexpr ((Op::sizes >> size & 1) == 0 || (size == 3 && shape == Shape::d))
+            return nullptr;
+        else
+            return Body<Element<Op::is_signed, size>, lane_count(size, shape), Op>::fn;
     }
     static constexpr std::array<Exec, 4> fns{one<0>(), one<1>(), one<2>(), one<3>()};
     /// Any body, for the row's default.

@@ -22,7 +22,10 @@ void exec_fp_pairwise(CpuState& s, const Insn& i) {
 }
 template <class Op>
 struct FpPairwiseFamily {
-    template <class F, unsigned N> static Exec body() { return exec_fp_pairwise<F, N, Op>; }
+    template <class F, unsigned N>
+    static Exec body() {
+        return exec_fp_pairwise<F, N, Op>;
+    }
 };
 
 /// Halves are reduced separately, then combined; with two lanes this is the scalar pairwise form.
@@ -68,8 +71,10 @@ bool dec_scalar_pair(std::uint32_t raw, Insn& out) {
     set_v_unary(raw, out);
     const bool dbl = raw >> 22 & 1;
     set_shape(out, sizes == FpSizes::half ? 1 : dbl ? 3 : 2, false);
-    if constexpr (sizes == FpSizes::half) out.fn = exec_fp_reduce<F16, 2, Op>;
-    else out.fn = dbl ? exec_fp_reduce<F64, 2, Op> : exec_fp_reduce<F32, 2, Op>;
+    if constexpr (sizes == FpSizes::half)
+        out.fn = exec_fp_reduce<F16, 2, Op>;
+    else
+        out.fn = dbl ? exec_fp_reduce<F64, 2, Op> : exec_fp_reduce<F32, 2, Op>;
     return true;
 }
 
@@ -78,8 +83,10 @@ bool dec_across(std::uint32_t raw, Insn& out) {
     set_v_unary(raw, out);
     const bool q = raw >> 30 & 1;
     set_shape(out, sizes == FpSizes::half ? 1 : 2, q);
-    if constexpr (sizes == FpSizes::half) out.fn = q ? exec_fp_reduce<F16, 8, Op> : exec_fp_reduce<F16, 4, Op>;
-    else out.fn = exec_fp_reduce<F32, 4, Op>;
+    if constexpr (sizes == FpSizes::half)
+        out.fn = q ? exec_fp_reduce<F16, 8, Op> : exec_fp_reduce<F16, 4, Op>;
+    else
+        out.fn = exec_fp_reduce<F32, 4, Op>;
     return true;
 }
 
@@ -105,7 +112,8 @@ constexpr auto vec2(Code c, const char* mnemonic, T timing) {
 }
 template <Name name, bool negate>
 constexpr auto mla(Code c, const char* mnemonic) {
-    return vec<name, FpMlaFamily<negate, false>, true>(c, mnemonic, T::simd_fp_mla, exec_fp_mla_soft<F64, 2, negate, false>);
+    return vec<name, FpMlaFamily<negate, false>, true>(c, mnemonic, T::simd_fp_mla,
+                                                       exec_fp_mla_soft<F64, 2, negate, false>);
 }
 template <Name name, class Op>
 constexpr auto pair(Code c, const char* mnemonic) {
@@ -140,7 +148,8 @@ constexpr auto element2(unsigned u, unsigned opcode, const char* mnemonic) {
 }
 template <Name name, bool negate>
 constexpr auto element_mla(unsigned opcode, const char* mnemonic) {
-    return element<name, FpMlaFamily<negate, true>, true>(0, opcode, mnemonic, T::simd_fp_mla, exec_fp_mla_soft<F64, 2, negate, true>);
+    return element<name, FpMlaFamily<negate, true>, true>(0, opcode, mnemonic, T::simd_fp_mla,
+                                                          exec_fp_mla_soft<F64, 2, negate, true>);
 }
 
 /// Scalar pairwise; `o` is bit 23.

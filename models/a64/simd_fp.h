@@ -130,8 +130,10 @@ bool choose_fp(std::uint32_t raw, Insn& out) {
     const bool q = !scalar && (raw >> 30 & 1);
     if constexpr (sizes == FpSizes::half) {
         set_shape(out, 1, q);
-        if constexpr (scalar) out.fn = Family::template body<F16, 1>();
-        else out.fn = q ? Family::template body<F16, 8>() : Family::template body<F16, 4>();
+        if constexpr (scalar)
+            out.fn = Family::template body<F16, 1>();
+        else
+            out.fn = q ? Family::template body<F16, 8>() : Family::template body<F16, 4>();
         return true;
     } else {
         const bool dbl = raw >> 22 & 1;
@@ -141,7 +143,9 @@ bool choose_fp(std::uint32_t raw, Insn& out) {
             return true;
         } else {
             if (dbl && !q) return false;
-            out.fn = dbl ? Family::template body<F64, 2>() : q ? Family::template body<F32, 4>() : Family::template body<F32, 2>();
+            out.fn = dbl ? Family::template body<F64, 2>()
+                     : q ? Family::template body<F32, 4>()
+                         : Family::template body<F32, 2>();
             return true;
         }
     }
@@ -149,15 +153,22 @@ bool choose_fp(std::uint32_t raw, Insn& out) {
 
 template <class Op, bool by_element>
 struct Fp2Family {
-    template <class F, unsigned N> static Exec body() { return exec_fp2<F, N, Op, by_element>; }
+    template <class F, unsigned N>
+    static Exec body() {
+        return exec_fp2<F, N, Op, by_element>;
+    }
 };
 template <class Op>
 struct Fp1Family {
-    template <class F, unsigned N> static Exec body() { return exec_fp1<F, N, Op>; }
+    template <class F, unsigned N>
+    static Exec body() {
+        return exec_fp1<F, N, Op>;
+    }
 };
 template <bool negate, bool by_element>
 struct FpMlaFamily {
-    template <class F, unsigned N> static Exec body() {
+    template <class F, unsigned N>
+    static Exec body() {
         if constexpr (kHasHost<F>)
             if (host_has_fma()) return exec_fp_mla_hw<F, N, negate, by_element>;
         return exec_fp_mla<F, N, negate, by_element>;

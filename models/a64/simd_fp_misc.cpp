@@ -11,14 +11,16 @@ using T = TimingClass;
 // ---- host forms, as in fp_ops.h: host(bits, result) is false if the lane needs the definition
 
 struct Sqrt : op::Sqrt {
-    template <class F> static bool host(typename F::Bits a, typename F::Bits& r) {
+    template <class F>
+    static bool host(typename F::Bits a, typename F::Bits& r) {
         r = std::bit_cast<typename F::Bits>(std::sqrt(std::bit_cast<typename F::Host>(a)));
         return is_well_normal<F>(r);
     }
 };
 template <bool is_unsigned>
 struct FromInt : op::FromInt<is_unsigned> {
-    template <class F> static bool host(typename F::Bits a, typename F::Bits& r) {
+    template <class F>
+    static bool host(typename F::Bits a, typename F::Bits& r) {
         using Host = typename F::Host;
         using Int = std::conditional_t<is_unsigned, typename F::Bits, std::make_signed_t<typename F::Bits>>;
         r = std::bit_cast<typename F::Bits>(static_cast<Host>(static_cast<Int>(a)));
@@ -27,7 +29,8 @@ struct FromInt : op::FromInt<is_unsigned> {
 };
 template <bool is_unsigned>
 struct Truncate : op::ToInt<Rounding::zero, is_unsigned> {
-    template <class F> static bool host(typename F::Bits a, typename F::Bits& r) {
+    template <class F>
+    static bool host(typename F::Bits a, typename F::Bits& r) {
         using Host = typename F::Host;
         using Int = std::make_signed_t<typename F::Bits>;
         const Host v = std::bit_cast<Host>(a);
@@ -58,14 +61,20 @@ void exec_fp1_host(CpuState& s, const Insn& i) {
 }
 template <class Op>
 struct Fp1HostFamily {
-    template <class F, unsigned N> static Exec body() { return exec_fp1_host<F, N, Op>; }
+    template <class F, unsigned N>
+    static Exec body() {
+        return exec_fp1_host<F, N, Op>;
+    }
 };
 
 // ---- comparisons with zero
 
 template <class Op>
 struct WithZero {
-    template <class F> static auto soft(typename F::Bits a, FpEnv& env) { return Op::template soft<F>(a, typename F::Bits{0}, env); }
+    template <class F>
+    static auto soft(typename F::Bits a, FpEnv& env) {
+        return Op::template soft<F>(a, typename F::Bits{0}, env);
+    }
 };
 
 // ---- conversions between sizes; a is the narrow element's size
@@ -86,7 +95,8 @@ void exec_shorten(CpuState& s, const Insn& i) {
     const auto a = FpLanes<From, n>::load(s.v[i.rn]);
     FpLanes<To, n> d;
     FpEnv env{s.fpcr};
-    for (unsigned l = 0; l < n; ++l) d.v[l] = soft::convert<To, From>(a.v[l], odd ? Rounding::odd : env.rounding(), env);
+    for (unsigned l = 0; l < n; ++l)
+        d.v[l] = soft::convert<To, From>(a.v[l], odd ? Rounding::odd : env.rounding(), env);
     store_half(s.v[i.rd], d, upper);
     s.fpsr |= env.flags;
 }
@@ -147,7 +157,8 @@ bool dec_fixed(std::uint32_t raw, Insn& out) {
         out.fn = exec_fixed<F, 2, is_unsigned, to_fixed>;
         return q;
     } else {
-        out.fn = q ? exec_fixed<F, 128 / F::bits, is_unsigned, to_fixed> : exec_fixed<F, 64 / F::bits, is_unsigned, to_fixed>;
+        out.fn = q ? exec_fixed<F, 128 / F::bits, is_unsigned, to_fixed>
+                   : exec_fixed<F, 64 / F::bits, is_unsigned, to_fixed>;
     }
     return true;
 }
@@ -169,8 +180,10 @@ constexpr std::uint32_t kScalarBits = 0x50000000;
 
 template <Name name, class Family>
 constexpr std::array<OpRow, 2> family(Code c, const char* mnemonic, T timing, Exec any) {
-    return {OpRow{0xbfbffc00, misc_value(c), JoinedName<name, "_vector">::text, mnemonic, dec_fp1<Family, FpSizes::single_double, false>, any, timing, kSimd},
-            OpRow{0xbffffc00, half_value(c), JoinedName<name, "_vector_half">::text, mnemonic, dec_fp1<Family, FpSizes::half, false>, any, timing, kSimd}};
+    return {OpRow{0xbfbffc00, misc_value(c), JoinedName<name, "_vector">::text, mnemonic,
+                  dec_fp1<Family, FpSizes::single_double, false>, any, timing, kSimd},
+            OpRow{0xbffffc00, half_value(c), JoinedName<name, "_vector_half">::text, mnemonic,
+                  dec_fp1<Family, FpSizes::half, false>, any, timing, kSimd}};
 }
 template <Name name, class Op>
 constexpr auto vec(Code c, const char* mnemonic, T timing) {
@@ -183,18 +196,23 @@ constexpr auto host(Code c, const char* mnemonic, T timing) {
 template <Name name, class Op>
 constexpr std::array<OpRow, 2> scl(Code c, const char* mnemonic, T timing) {
     constexpr Exec any = exec_fp1<F64, 1, Op>;
-    return {OpRow{0xffbffc00, misc_value(c) | kScalarBits, JoinedName<name, "_simd_scalar">::text, mnemonic, dec_fp1<Fp1Family<Op>, FpSizes::single_double, true>, any, timing, kSimd},
-            OpRow{0xfffffc00, half_value(c) | kScalarBits, JoinedName<name, "_simd_scalar_half">::text, mnemonic, dec_fp1<Fp1Family<Op>, FpSizes::half, true>, any, timing, kSimd}};
+    return {OpRow{0xffbffc00, misc_value(c) | kScalarBits, JoinedName<name, "_simd_scalar">::text, mnemonic,
+                  dec_fp1<Fp1Family<Op>, FpSizes::single_double, true>, any, timing, kSimd},
+            OpRow{0xfffffc00, half_value(c) | kScalarBits, JoinedName<name, "_simd_scalar_half">::text, mnemonic,
+                  dec_fp1<Fp1Family<Op>, FpSizes::half, true>, any, timing, kSimd}};
 }
 /// The three sizes of a fixed-point conversion, told apart by the highest bit of immh.
 template <Name name, bool is_unsigned, bool to_fixed, bool scalar>
 constexpr std::array<OpRow, 3> fixed(unsigned opcode, const char* mnemonic) {
     constexpr std::uint32_t form = scalar ? kScalarBits : 0, mask = scalar ? 0xff80fc00 : 0xbf80fc00;
     const std::uint32_t value = 0x0f000400u | form | is_unsigned << 29 | opcode << 11;
-    constexpr Exec any = exec_fixed<F64, scalar ? 1 : 2, is_unsigned, to_fixed>;
-    return {OpRow{mask | 0x00700000, value | 0x00100000, JoinedName<name, "_h">::text, mnemonic, dec_fixed<F16, is_unsigned, to_fixed, scalar>, any, T::simd_fp_cvt, kSimd},
-            OpRow{mask | 0x00600000, value | 0x00200000, JoinedName<name, "_s">::text, mnemonic, dec_fixed<F32, is_unsigned, to_fixed, scalar>, any, T::simd_fp_cvt, kSimd},
-            OpRow{mask | 0x00400000, value | 0x00400000, JoinedName<name, "_d">::text, mnemonic, dec_fixed<F64, is_unsigned, to_fixed, scalar>, any, T::simd_fp_cvt, kSimd}};
+    constexpr Exec any = exec_fixed < F64, scalar ? 1 : 2, is_unsigned, to_fixed > ;
+    return {OpRow{mask | 0x00700000, value | 0x00100000, JoinedName<name, "_h">::text, mnemonic,
+                  dec_fixed<F16, is_unsigned, to_fixed, scalar>, any, T::simd_fp_cvt, kSimd},
+            OpRow{mask | 0x00600000, value | 0x00200000, JoinedName<name, "_s">::text, mnemonic,
+                  dec_fixed<F32, is_unsigned, to_fixed, scalar>, any, T::simd_fp_cvt, kSimd},
+            OpRow{mask | 0x00400000, value | 0x00400000, JoinedName<name, "_d">::text, mnemonic,
+                  dec_fixed<F64, is_unsigned, to_fixed, scalar>, any, T::simd_fp_cvt, kSimd}};
 }
 
 using GtZero = WithZero<op::CmpGt>;
@@ -204,7 +222,8 @@ using LeZero = WithZero<op::Swapped<op::CmpGe>>;
 using LtZero = WithZero<op::Swapped<op::CmpGt>>;
 template <Rounding r, bool is_unsigned>
 using ToInt = op::ToInt<r, is_unsigned>;
-constexpr auto kN = Rounding::tie_even, kP = Rounding::plus, kM = Rounding::minus, kZ = Rounding::zero, kA = Rounding::tie_away;
+constexpr auto kN = Rounding::tie_even, kP = Rounding::plus, kM = Rounding::minus, kZ = Rounding::zero,
+               kA = Rounding::tie_away;
 
 // clang-format off
 constexpr auto kVector = concat(

@@ -15,7 +15,8 @@ void exec_wide(CpuState& s, const Insn& i) {
     const auto a = Lanes<W, N>::load(s.v[i.rn]);
     const auto b = Lanes<E, N>::load(s.v[i.rm], upper ? N : 0);
     Lanes<W, N> d;
-    for (unsigned l = 0; l < N; ++l) d.v[l] = subtracts ? wrap_sub(a.v[l], static_cast<W>(b.v[l])) : wrap_add(a.v[l], static_cast<W>(b.v[l]));
+    for (unsigned l = 0; l < N; ++l)
+        d.v[l] = subtracts ? wrap_sub(a.v[l], static_cast<W>(b.v[l])) : wrap_add(a.v[l], static_cast<W>(b.v[l]));
     d.store(s.v[i.rd]);
 }
 template <bool sign, bool subtracts>
@@ -37,7 +38,8 @@ void exec_high_narrow(CpuState& s, const Insn& i) {
     const auto a = Lanes<W, N>::load(s.v[i.rn]), b = Lanes<W, N>::load(s.v[i.rm]);
     Lanes<E, N> d;
     for (unsigned l = 0; l < N; ++l) {
-        const W sum = static_cast<W>((subtracts ? a.v[l] - b.v[l] : a.v[l] + b.v[l]) + (rounds ? W{1} << (width - 1) : 0));
+        const W sum =
+            static_cast<W>((subtracts ? a.v[l] - b.v[l] : a.v[l] + b.v[l]) + (rounds ? W{1} << (width - 1) : 0));
         d.v[l] = static_cast<E>(sum >> width);
     }
     store_half(s.v[i.rd], d, upper);
@@ -71,8 +73,14 @@ bool dec_different(std::uint32_t raw, Insn& out) {
 
 template <class Op, bool upper, bool narrows>
 constexpr OpRow row(unsigned u, unsigned opcode, const char* name, const char* mnemonic, T timing) {
-    return {0xff20fc00, 0x0e200000u | upper << 30 | u << 29 | opcode << 12, name, mnemonic, dec_different<Op, upper, narrows>,
-            BySize<Op::template Bodies<upper>::template Body, Op, Shape::d>::any(), timing, kSimd};
+    return {0xff20fc00,
+            0x0e200000u | upper << 30 | u << 29 | opcode << 12,
+            name,
+            mnemonic,
+            dec_different<Op, upper, narrows>,
+            BySize<Op::template Bodies<upper>::template Body, Op, Shape::d>::any(),
+            timing,
+            kSimd};
 }
 /// The rows of a mnemonic and its "2" form. `mnemonic` names both.
 template <Name name, Name mnemonic, class Op, bool narrows = false>
@@ -92,8 +100,14 @@ bool dec_scalar_long(std::uint32_t raw, Insn& out) {
 }
 template <class Op>
 constexpr OpRow scl(unsigned opcode, const char* name, const char* mnemonic) {
-    return {0xff20fc00, 0x5e200000u | opcode << 12, name, mnemonic, dec_scalar_long<Op>,
-            BySize<LongBodies<false, false>::Body, Op, Shape::scalar>::any(), T::simd_mull, kSimd};
+    return {0xff20fc00,
+            0x5e200000u | opcode << 12,
+            name,
+            mnemonic,
+            dec_scalar_long<Op>,
+            BySize<LongBodies<false, false>::Body, Op, Shape::scalar>::any(),
+            T::simd_mull,
+            kSimd};
 }
 
 // clang-format off

@@ -13,55 +13,76 @@ namespace lane_op {
 
 /// W arithmetic without signed overflow.
 template <class W>
-constexpr W wrap_add(W a, W b) { return static_cast<W>(to_unsigned(a) + to_unsigned(b)); }
+constexpr W wrap_add(W a, W b) {
+    return static_cast<W>(to_unsigned(a) + to_unsigned(b));
+}
 template <class W>
-constexpr W wrap_sub(W a, W b) { return static_cast<W>(to_unsigned(a) - to_unsigned(b)); }
+constexpr W wrap_sub(W a, W b) {
+    return static_cast<W>(to_unsigned(a) - to_unsigned(b));
+}
 
 enum class Into { replace, add, sub };
 
 template <bool sign, unsigned z, Into into>
 struct Long : Int<sign, z> {
     static constexpr bool accumulates = into != Into::replace;
-    template <class W> static W combine(W d, W v) { return into == Into::replace ? v : into == Into::add ? wrap_add(d, v) : wrap_sub(d, v); }
+    template <class W>
+    static W combine(W d, W v) {
+        return into == Into::replace ? v : into == Into::add ? wrap_add(d, v) : wrap_sub(d, v);
+    }
 };
 template <bool sign>
 struct AddL : Long<sign, kNoD, Into::replace> {
-    template <class E> static Twice<E> run(Twice<E>, E a, E b, bool&) { return static_cast<Twice<E>>(static_cast<Twice<E>>(a) + b); }
+    template <class E>
+    static Twice<E> run(Twice<E>, E a, E b, bool&) {
+        return static_cast<Twice<E>>(static_cast<Twice<E>>(a) + b);
+    }
 };
 template <bool sign>
 struct SubL : Long<sign, kNoD, Into::replace> {
-    template <class E> static Twice<E> run(Twice<E>, E a, E b, bool&) { return static_cast<Twice<E>>(static_cast<Twice<E>>(a) - b); }
+    template <class E>
+    static Twice<E> run(Twice<E>, E a, E b, bool&) {
+        return static_cast<Twice<E>>(static_cast<Twice<E>>(a) - b);
+    }
 };
 template <bool sign, Into into>
 struct AbdL : Long<sign, kNoD, into> {
-    template <class E> static Twice<E> run(Twice<E> d, E a, E b, bool&) {
+    template <class E>
+    static Twice<E> run(Twice<E> d, E a, E b, bool&) {
         const auto x = static_cast<Twice<E>>(a), y = static_cast<Twice<E>>(b);
         return Long<sign, kNoD, into>::combine(d, static_cast<Twice<E>>(x > y ? x - y : y - x));
     }
 };
 template <bool sign, Into into, unsigned z = kNoD>
 struct MulL : Long<sign, z, into> {
-    template <class E> static Twice<E> run(Twice<E> d, E a, E b, bool&) {
+    template <class E>
+    static Twice<E> run(Twice<E> d, E a, E b, bool&) {
         return Long<sign, z, into>::combine(d, static_cast<Twice<E>>(static_cast<Twice<E>>(a) * b));
     }
 };
 template <Into into>
 struct QDMulL : Long<true, kHS, into> {
     static constexpr bool saturates = true;
-    template <class E> static Twice<E> run(Twice<E> d, E a, E b, bool& saturated) {
+    template <class E>
+    static Twice<E> run(Twice<E> d, E a, E b, bool& saturated) {
         using W = Twice<E>;
         // Only the square of the lowest number does not fit when doubled.
         const bool both_lowest = a == std::numeric_limits<E>::min() && b == a;
         saturated |= both_lowest;
-        const W p = both_lowest ? std::numeric_limits<W>::max() : static_cast<W>(static_cast<W>(static_cast<W>(a) * b) * 2);
-        if constexpr (into == Into::replace) return p;
-        else if constexpr (into == Into::add) return QAdd<true>::template run<W>(d, p, saturated);
-        else return QSub<true>::template run<W>(d, p, saturated);
+        const W p =
+            both_lowest ? std::numeric_limits<W>::max() : static_cast<W>(static_cast<W>(static_cast<W>(a) * b) * 2);
+        if constexpr (into == Into::replace)
+            return p;
+        else if constexpr (into == Into::add)
+            return QAdd<true>::template run<W>(d, p, saturated);
+        else
+            return QSub<true>::template run<W>(d, p, saturated);
     }
 };
 /// Carry-less product of two bytes.
 struct PMulL : Long<false, kB, Into::replace> {
-    template <class E> static Twice<E> run(Twice<E>, E a, E b, bool&) {
+    template <class E>
+    static Twice<E> run(Twice<E>, E a, E b, bool&) {
         unsigned r = 0;
         for (unsigned n = 0; n < 8; ++n) r ^= (b >> n & 1) ? static_cast<unsigned>(a) << n : 0;
         return static_cast<Twice<E>>(r);

@@ -35,7 +35,8 @@ void exec_add_long_pairs(CpuState& s, const Insn& i) {
     Lanes<W, N / 2> d{};
     if (accumulates) d = Lanes<W, N / 2>::load(s.v[i.rd]);
     for (unsigned l = 0; l < N / 2; ++l)
-        d.v[l] = static_cast<W>(to_unsigned(d.v[l]) + to_unsigned(static_cast<W>(a.v[2 * l])) + to_unsigned(static_cast<W>(a.v[2 * l + 1])));
+        d.v[l] = static_cast<W>(to_unsigned(d.v[l]) + to_unsigned(static_cast<W>(a.v[2 * l])) +
+                                to_unsigned(static_cast<W>(a.v[2 * l + 1])));
     d.store(s.v[i.rd]);
 }
 template <bool sign, bool acc>
@@ -50,12 +51,16 @@ struct AddLongPairs : Int<sign, kNoD> {
 // ---- narrowing: Narrow::run<E>(W) gives the low half, saturated or not
 
 struct Truncate : Int<false, kNoD> {
-    template <class E, class W> static E run(W v, bool&) { return static_cast<E>(v); }
+    template <class E, class W>
+    static E run(W v, bool&) {
+        return static_cast<E>(v);
+    }
 };
 /// From a signed or unsigned wide lane to a signed or unsigned narrow one.
 template <bool from_signed, bool to_signed>
 struct SaturateTo : Int<from_signed, kNoD> {
-    template <class E, class W> static E run(W v, bool& saturated) {
+    template <class E, class W>
+    static E run(W v, bool& saturated) {
         using To = std::conditional_t<to_signed, std::make_signed_t<E>, std::make_unsigned_t<E>>;
         return static_cast<E>(saturate<To>(v, saturated));
     }
@@ -124,10 +129,16 @@ bool dec_bytes(std::uint32_t raw, Insn& out) {
 }
 
 struct RecipEstimate : Int<false, 0b0100> {
-    template <class E> static E run(E a) { return soft::unsigned_recip_estimate(a); }
+    template <class E>
+    static E run(E a) {
+        return soft::unsigned_recip_estimate(a);
+    }
 };
 struct RecipSqrtEstimate : Int<false, 0b0100> {
-    template <class E> static E run(E a) { return soft::unsigned_recip_sqrt_estimate(a); }
+    template <class E>
+    static E run(E a) {
+        return soft::unsigned_recip_sqrt_estimate(a);
+    }
 };
 
 // ---- across lanes
@@ -165,36 +176,66 @@ constexpr std::uint32_t misc_value(unsigned u, unsigned opcode) { return 0x0e200
 
 template <class Op>
 constexpr OpRow vec(unsigned u, unsigned opcode, const char* name, const char* mnemonic, T timing) {
-    return {0xbf3ffc00, misc_value(u, opcode), name, mnemonic, dec_vector1<Map1, Op>, BySize<Map1, Op, Shape::q>::any(), timing, kSimd};
+    return {0xbf3ffc00,
+            misc_value(u, opcode),
+            name,
+            mnemonic,
+            dec_vector1<Map1, Op>,
+            BySize<Map1, Op, Shape::q>::any(),
+            timing,
+            kSimd};
 }
 /// Operations that bring their own Body.
 template <class Op>
 constexpr OpRow own(unsigned u, unsigned opcode, const char* name, const char* mnemonic, T timing) {
-    return {0xbf3ffc00, misc_value(u, opcode), name, mnemonic, dec_vector1<Op::template Body, Op>,
-            BySize<Op::template Body, Op, Shape::q>::any(), timing, kSimd};
+    return {0xbf3ffc00,
+            misc_value(u, opcode),
+            name,
+            mnemonic,
+            dec_vector1<Op::template Body, Op>,
+            BySize<Op::template Body, Op, Shape::q>::any(),
+            timing,
+            kSimd};
 }
 template <class Op>
 constexpr OpRow bytes(unsigned u, unsigned size, const char* name, const char* mnemonic) {
-    return {0xbffffc00, misc_value(u, 5) | size << 22, name, mnemonic, dec_bytes<Op>, exec_map1<std::uint8_t, 16, Op>, T::simd_arith, kSimd};
+    return {0xbffffc00,    misc_value(u, 5) | size << 22,   name,          mnemonic,
+            dec_bytes<Op>, exec_map1<std::uint8_t, 16, Op>, T::simd_arith, kSimd};
 }
 template <class Op>
 constexpr OpRow estimate(unsigned u, const char* name, const char* mnemonic) {
-    return {0xbffffc00, misc_value(u, 0x1c) | 2u << 22, name, mnemonic, dec_vector1<Map1, Op>, exec_map1<std::uint32_t, 4, Op>, T::simd_fp_recip, kSimd};
+    return {0xbffffc00,
+            misc_value(u, 0x1c) | 2u << 22,
+            name,
+            mnemonic,
+            dec_vector1<Map1, Op>,
+            exec_map1<std::uint32_t, 4, Op>,
+            T::simd_fp_recip,
+            kSimd};
 }
 template <Name name, Name mnemonic, class Op>
 constexpr std::array<OpRow, 2> narrow(unsigned u, unsigned opcode, T timing) {
-    return {OpRow{0xff3ffc00, misc_value(u, opcode), JoinedName<name, "">::text, JoinedName<mnemonic, "">::text, dec_narrow<Op, false>,
-                  BySize<Narrow, Op, Shape::d>::any(), timing, kSimd},
-            OpRow{0xff3ffc00, misc_value(u, opcode) | 1u << 30, JoinedName<name, "2">::text, JoinedName<mnemonic, "2">::text,
-                  dec_narrow<Op, true>, BySize<NarrowUpper, Op, Shape::d>::any(), timing, kSimd}};
+    return {OpRow{0xff3ffc00, misc_value(u, opcode), JoinedName<name, "">::text, JoinedName<mnemonic, "">::text,
+                  dec_narrow<Op, false>, BySize<Narrow, Op, Shape::d>::any(), timing, kSimd},
+            OpRow{0xff3ffc00, misc_value(u, opcode) | 1u << 30, JoinedName<name, "2">::text,
+                  JoinedName<mnemonic, "2">::text, dec_narrow<Op, true>, BySize<NarrowUpper, Op, Shape::d>::any(),
+                  timing, kSimd}};
 }
 template <template <class, unsigned, class> class Body, class Op>
 constexpr OpRow scl(unsigned u, unsigned opcode, const char* name, const char* mnemonic, T timing) {
-    return {0xff3ffc00, misc_value(u, opcode) | 0x50000000u, name, mnemonic, dec_scalar1<Body, Op>, BySize<Body, Op, Shape::scalar>::any(), timing, kSimd};
+    return {0xff3ffc00,
+            misc_value(u, opcode) | 0x50000000u,
+            name,
+            mnemonic,
+            dec_scalar1<Body, Op>,
+            BySize<Body, Op, Shape::scalar>::any(),
+            timing,
+            kSimd};
 }
 template <template <class, unsigned, class> class Body, class Op>
 constexpr OpRow across(unsigned u, unsigned opcode, const char* name, const char* mnemonic) {
-    return {0xbf3ffc00, 0x0e300800u | u << 29 | opcode << 12, name, mnemonic, dec_across<Body, Op>, BySize<Body, Op, Shape::q>::any(), T::simd_reduce, kSimd};
+    return {0xbf3ffc00,           0x0e300800u | u << 29 | opcode << 12, name,           mnemonic,
+            dec_across<Body, Op>, BySize<Body, Op, Shape::q>::any(),    T::simd_reduce, kSimd};
 }
 
 // clang-format off

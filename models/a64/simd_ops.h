@@ -16,14 +16,38 @@ namespace rkperf::a64::lane_op {
 /// The integer type twice as wide (128 bits for 64).
 template <class T>
 struct Doubled;
-template <> struct Doubled<std::int8_t> { using type = std::int16_t; };
-template <> struct Doubled<std::int16_t> { using type = std::int32_t; };
-template <> struct Doubled<std::int32_t> { using type = std::int64_t; };
-template <> struct Doubled<std::int64_t> { using type = __int128; };
-template <> struct Doubled<std::uint8_t> { using type = std::uint16_t; };
-template <> struct Doubled<std::uint16_t> { using type = std::uint32_t; };
-template <> struct Doubled<std::uint32_t> { using type = std::uint64_t; };
-template <> struct Doubled<std::uint64_t> { using type = unsigned __int128; };
+template <>
+struct Doubled<std::int8_t> {
+    using type = std::int16_t;
+};
+template <>
+struct Doubled<std::int16_t> {
+    using type = std::int32_t;
+};
+template <>
+struct Doubled<std::int32_t> {
+    using type = std::int64_t;
+};
+template <>
+struct Doubled<std::int64_t> {
+    using type = __int128;
+};
+template <>
+struct Doubled<std::uint8_t> {
+    using type = std::uint16_t;
+};
+template <>
+struct Doubled<std::uint16_t> {
+    using type = std::uint32_t;
+};
+template <>
+struct Doubled<std::uint32_t> {
+    using type = std::uint64_t;
+};
+template <>
+struct Doubled<std::uint64_t> {
+    using type = unsigned __int128;
+};
 template <class T>
 using Twice = typename Doubled<T>::type;
 
@@ -50,47 +74,75 @@ inline constexpr unsigned kAll = 0b1111, kNoD = 0b0111, kB = 0b0001, kHS = 0b011
 
 template <unsigned z = kAll>
 struct Add : Int<false, z> {
-    template <class T> static T run(T a, T b) { return static_cast<T>(a + b); }
+    template <class T>
+    static T run(T a, T b) {
+        return static_cast<T>(a + b);
+    }
 };
 template <unsigned z = kAll>
 struct Sub : Int<false, z> {
-    template <class T> static T run(T a, T b) { return static_cast<T>(a - b); }
+    template <class T>
+    static T run(T a, T b) {
+        return static_cast<T>(a - b);
+    }
 };
 struct Mul : Int<false, kNoD> {
-    template <class T> static T run(T a, T b) { return static_cast<T>(1u * a * b); }
+    template <class T>
+    static T run(T a, T b) {
+        return static_cast<T>(1u * a * b);
+    }
 };
 struct Mla : Int<false, kNoD> {
     static constexpr bool accumulates = true;
-    template <class T> static T run(T d, T a, T b) { return static_cast<T>(d + 1u * a * b); }
+    template <class T>
+    static T run(T d, T a, T b) {
+        return static_cast<T>(d + 1u * a * b);
+    }
 };
 struct Mls : Int<false, kNoD> {
     static constexpr bool accumulates = true;
-    template <class T> static T run(T d, T a, T b) { return static_cast<T>(d - 1u * a * b); }
+    template <class T>
+    static T run(T d, T a, T b) {
+        return static_cast<T>(d - 1u * a * b);
+    }
 };
 
 // Halving: sums that fit in the next wider type, without it.
 template <bool sign>
 struct HAdd : Int<sign, kNoD> {
-    template <class T> static T run(T a, T b) { return static_cast<T>((a >> 1) + (b >> 1) + (a & b & 1)); }
+    template <class T>
+    static T run(T a, T b) {
+        return static_cast<T>((a >> 1) + (b >> 1) + (a & b & 1));
+    }
 };
 template <bool sign>
 struct RHAdd : Int<sign, kNoD> {
-    template <class T> static T run(T a, T b) { return static_cast<T>((a >> 1) + (b >> 1) + ((a | b) & 1)); }
+    template <class T>
+    static T run(T a, T b) {
+        return static_cast<T>((a >> 1) + (b >> 1) + ((a | b) & 1));
+    }
 };
 template <bool sign>
 struct HSub : Int<sign, kNoD> {
-    template <class T> static T run(T a, T b) { return static_cast<T>((a >> 1) - (b >> 1) - (~a & b & 1)); }
+    template <class T>
+    static T run(T a, T b) {
+        return static_cast<T>((a >> 1) - (b >> 1) - (~a & b & 1));
+    }
 };
 
 template <bool sign>
 struct QAdd : Int<sign, kAll> {
     static constexpr bool saturates = true;
-    template <class T> static T run(T a, T b, bool& saturated) { return saturate<T>(static_cast<Twice<T>>(static_cast<Twice<T>>(a) + b), saturated); }
+    template <class T>
+    static T run(T a, T b, bool& saturated) {
+        return saturate<T>(static_cast<Twice<T>>(static_cast<Twice<T>>(a) + b), saturated);
+    }
 };
 template <bool sign>
 struct QSub : Int<sign, kAll> {
     static constexpr bool saturates = true;
-    template <class T> static T run(T a, T b, bool& saturated) {
+    template <class T>
+    static T run(T a, T b, bool& saturated) {
         if constexpr (sign) return saturate<T>(static_cast<Twice<T>>(static_cast<Twice<T>>(a) - b), saturated);
         saturated |= a < b;
         return a < b ? T{0} : static_cast<T>(a - b);
@@ -103,45 +155,69 @@ constexpr T mask_of(bool v) {
 }
 template <bool sign, unsigned z = kAll>
 struct CmGt : Int<sign, z> {
-    template <class T> static T run(T a, T b) { return mask_of<T>(a > b); }
+    template <class T>
+    static T run(T a, T b) {
+        return mask_of<T>(a > b);
+    }
 };
 template <bool sign, unsigned z = kAll>
 struct CmGe : Int<sign, z> {
-    template <class T> static T run(T a, T b) { return mask_of<T>(a >= b); }
+    template <class T>
+    static T run(T a, T b) {
+        return mask_of<T>(a >= b);
+    }
 };
 template <unsigned z = kAll>
 struct CmEq : Int<false, z> {
-    template <class T> static T run(T a, T b) { return mask_of<T>(a == b); }
+    template <class T>
+    static T run(T a, T b) {
+        return mask_of<T>(a == b);
+    }
 };
 template <unsigned z = kAll>
 struct CmTst : Int<false, z> {
-    template <class T> static T run(T a, T b) { return mask_of<T>((a & b) != 0); }
+    template <class T>
+    static T run(T a, T b) {
+        return mask_of<T>((a & b) != 0);
+    }
 };
 
 template <bool sign>
 struct Max : Int<sign, kNoD> {
-    template <class T> static T run(T a, T b) { return a > b ? a : b; }
+    template <class T>
+    static T run(T a, T b) {
+        return a > b ? a : b;
+    }
 };
 template <bool sign>
 struct Min : Int<sign, kNoD> {
-    template <class T> static T run(T a, T b) { return a < b ? a : b; }
+    template <class T>
+    static T run(T a, T b) {
+        return a < b ? a : b;
+    }
 };
 template <bool sign>
 struct Abd : Int<sign, kNoD> {
-    template <class T> static T run(T a, T b) {
+    template <class T>
+    static T run(T a, T b) {
         using U = std::make_unsigned_t<T>;
-        return static_cast<T>(a > b ? static_cast<U>(static_cast<U>(a) - static_cast<U>(b)) : static_cast<U>(static_cast<U>(b) - static_cast<U>(a)));
+        return static_cast<T>(a > b ? static_cast<U>(static_cast<U>(a) - static_cast<U>(b))
+                                    : static_cast<U>(static_cast<U>(b) - static_cast<U>(a)));
     }
 };
 template <bool sign>
 struct Aba : Int<sign, kNoD> {
     static constexpr bool accumulates = true;
-    template <class T> static T run(T d, T a, T b) { return static_cast<T>(to_unsigned(d) + to_unsigned(Abd<sign>::template run<T>(a, b))); }
+    template <class T>
+    static T run(T d, T a, T b) {
+        return static_cast<T>(to_unsigned(d) + to_unsigned(Abd<sign>::template run<T>(a, b)));
+    }
 };
 
 /// Carry-less product of two bytes, its low eight bits.
 struct PMul : Int<false, kB> {
-    template <class T> static T run(T a, T b) {
+    template <class T>
+    static T run(T a, T b) {
         unsigned r = 0;
         for (unsigned n = 0; n < 8; ++n) r ^= (b >> n & 1) ? static_cast<unsigned>(a) << n : 0;
         return static_cast<T>(r);
@@ -151,7 +227,8 @@ struct PMul : Int<false, kB> {
 /// Shifts by a signed number in the low byte of the other operand: left if positive.
 template <bool sign, bool rounds, unsigned z = kAll>
 struct Shl : Int<sign, z> {
-    template <class T> static T run(T a, T b) {
+    template <class T>
+    static T run(T a, T b) {
         constexpr int width = sizeof(T) * 8;
         const int n = static_cast<std::int8_t>(b);
         if (n >= 0) return n >= width ? T{0} : static_cast<T>(to_unsigned(a) << n);
@@ -179,7 +256,8 @@ inline T saturating_shift_left(T a, int n, bool& saturated) {
 template <bool sign, bool rounds>
 struct QShl : Int<sign, kAll> {
     static constexpr bool saturates = true;
-    template <class T> static T run(T a, T b, bool& saturated) {
+    template <class T>
+    static T run(T a, T b, bool& saturated) {
         const int n = static_cast<std::int8_t>(b);
         return n < 0 ? Shl<sign, rounds>::template run<T>(a, b) : saturating_shift_left<T>(a, n, saturated);
     }
@@ -189,7 +267,8 @@ struct QShl : Int<sign, kAll> {
 template <bool rounds>
 struct QDMulH : Int<true, kHS> {
     static constexpr bool saturates = true;
-    template <class T> static T run(T a, T b, bool& saturated) {
+    template <class T>
+    static T run(T a, T b, bool& saturated) {
         constexpr unsigned width = sizeof(T) * 8;
         using W = Twice<T>;
         W p = static_cast<W>(static_cast<W>(a) * b);
@@ -201,10 +280,12 @@ struct QDMulH : Int<true, kHS> {
 template <bool subtracts>
 struct QRDMlaH : Int<true, kHS> {
     static constexpr bool saturates = true, accumulates = true;
-    template <class T> static T run(T d, T a, T b, bool& saturated) {
+    template <class T>
+    static T run(T d, T a, T b, bool& saturated) {
         constexpr unsigned width = sizeof(T) * 8;
         const __int128 p = static_cast<__int128>(2) * a * b;
-        const __int128 sum = (static_cast<__int128>(d) << width) + (subtracts ? -p : p) + (static_cast<__int128>(1) << (width - 1));
+        const __int128 sum =
+            (static_cast<__int128>(d) << width) + (subtracts ? -p : p) + (static_cast<__int128>(1) << (width - 1));
         return saturate<T>(static_cast<__int128>(sum >> width), saturated);
     }
 };
@@ -212,17 +293,22 @@ struct QRDMlaH : Int<true, kHS> {
 // ---- one operand
 
 struct CountLeadingZeros : Int<false, kNoD> {
-    template <class T> static T run(T a) { return static_cast<T>(std::countl_zero(a)); }
+    template <class T>
+    static T run(T a) {
+        return static_cast<T>(std::countl_zero(a));
+    }
 };
 struct CountLeadingSigns : Int<false, kNoD> {
-    template <class T> static T run(T a) {
+    template <class T>
+    static T run(T a) {
         constexpr unsigned width = sizeof(T) * 8;
         const T folded = static_cast<T>(a ^ (a >> (width - 1) ? ~T{0} : T{0}));
         return static_cast<T>(std::countl_zero(folded) - 1);
     }
 };
 struct CountBits : Int<false, kB> {
-    template <class T> static T run(T a) {
+    template <class T>
+    static T run(T a) {
         unsigned v = a;
         v -= v >> 1 & 0x55;
         v = (v & 0x33) + (v >> 2 & 0x33);
@@ -230,10 +316,14 @@ struct CountBits : Int<false, kB> {
     }
 };
 struct Not : Int<false, kB> {
-    template <class T> static T run(T a) { return static_cast<T>(~a); }
+    template <class T>
+    static T run(T a) {
+        return static_cast<T>(~a);
+    }
 };
 struct ReverseBits : Int<false, kB> {
-    template <class T> static T run(T a) {
+    template <class T>
+    static T run(T a) {
         unsigned v = a;
         v = (v >> 1 & 0x55) | (v & 0x55) << 1;
         v = (v >> 2 & 0x33) | (v & 0x33) << 2;
@@ -242,16 +332,23 @@ struct ReverseBits : Int<false, kB> {
 };
 template <unsigned z = kAll>
 struct Abs : Int<true, z> {
-    template <class T> static T run(T a) { return a < 0 ? static_cast<T>(0 - to_unsigned(a)) : a; }
+    template <class T>
+    static T run(T a) {
+        return a < 0 ? static_cast<T>(0 - to_unsigned(a)) : a;
+    }
 };
 template <unsigned z = kAll>
 struct Neg : Int<false, z> {
-    template <class T> static T run(T a) { return static_cast<T>(0 - a); }
+    template <class T>
+    static T run(T a) {
+        return static_cast<T>(0 - a);
+    }
 };
 template <bool only_negative>
 struct QNeg : Int<true, kAll> {
     static constexpr bool saturates = true;
-    template <class T> static T run(T a, bool& saturated) {
+    template <class T>
+    static T run(T a, bool& saturated) {
         if (only_negative && a >= 0) return a;
         const bool lowest = a == std::numeric_limits<T>::min();
         saturated |= lowest;
@@ -262,7 +359,8 @@ struct QNeg : Int<true, kAll> {
 template <bool sign>
 struct MixedQAdd : Int<sign, kAll> {
     static constexpr bool saturates = true, accumulates = true;
-    template <class T> static T run(T d, T a, bool& saturated) {
+    template <class T>
+    static T run(T d, T a, bool& saturated) {
         using Other = std::conditional_t<sign, std::make_unsigned_t<T>, std::make_signed_t<T>>;
         using W = std::conditional_t<sizeof(T) == 8, __int128, std::int64_t>;
         const W sum = static_cast<W>(d) + static_cast<W>(static_cast<Other>(a));
@@ -274,7 +372,8 @@ struct MixedQAdd : Int<sign, kAll> {
 enum class Relation { gt, ge, eq, le, lt };
 template <Relation r, unsigned z = kAll>
 struct CmZero : Int<true, z> {
-    template <class T> static T run(T a) {
+    template <class T>
+    static T run(T a) {
         return mask_of<T>(r == Relation::gt   ? a > 0
                           : r == Relation::ge ? a >= 0
                           : r == Relation::eq ? a == 0

@@ -27,9 +27,7 @@ struct Pairwise {
 };
 
 /// ADDP Dd, Vn.2D
-void exec_addp_scalar(CpuState& s, const Insn& i) {
-    set_scalar(s.v[i.rd], s.v[i.rn].d[0] + s.v[i.rn].d[1]);
-}
+void exec_addp_scalar(CpuState& s, const Insn& i) { set_scalar(s.v[i.rd], s.v[i.rn].d[0] + s.v[i.rn].d[1]); }
 bool dec_addp_scalar(std::uint32_t raw, Insn& out) {
     set_v_unary(raw, out);
     set_shape(out, 3, true);
@@ -40,31 +38,55 @@ bool dec_addp_scalar(std::uint32_t raw, Insn& out) {
 
 struct Bitwise : Int<false, kAll> {};
 struct And : Bitwise {
-    template <class E> static E run(E a, E b) { return a & b; }
+    template <class E>
+    static E run(E a, E b) {
+        return a & b;
+    }
 };
 struct Bic : Bitwise {
-    template <class E> static E run(E a, E b) { return a & ~b; }
+    template <class E>
+    static E run(E a, E b) {
+        return a & ~b;
+    }
 };
 struct Orr : Bitwise {
-    template <class E> static E run(E a, E b) { return a | b; }
+    template <class E>
+    static E run(E a, E b) {
+        return a | b;
+    }
 };
 struct Orn : Bitwise {
-    template <class E> static E run(E a, E b) { return a | ~b; }
+    template <class E>
+    static E run(E a, E b) {
+        return a | ~b;
+    }
 };
 struct Eor : Bitwise {
-    template <class E> static E run(E a, E b) { return a ^ b; }
+    template <class E>
+    static E run(E a, E b) {
+        return a ^ b;
+    }
 };
 struct Selecting : Bitwise {
     static constexpr bool merges = true;
 };
 struct Bsl : Selecting {
-    template <class E> static E run(E d, E a, E b) { return (a & d) | (b & ~d); }
+    template <class E>
+    static E run(E d, E a, E b) {
+        return (a & d) | (b & ~d);
+    }
 };
 struct Bit : Selecting {
-    template <class E> static E run(E d, E a, E b) { return (a & b) | (d & ~b); }
+    template <class E>
+    static E run(E d, E a, E b) {
+        return (a & b) | (d & ~b);
+    }
 };
 struct Bif : Selecting {
-    template <class E> static E run(E d, E a, E b) { return (d & b) | (a & ~b); }
+    template <class E>
+    static E run(E d, E a, E b) {
+        return (d & b) | (a & ~b);
+    }
 };
 
 template <class Op>
@@ -101,32 +123,62 @@ bool dec_dot(std::uint32_t raw, Insn& out) {
 
 template <class Op>
 constexpr OpRow vec(unsigned u, unsigned opcode, const char* name, const char* mnemonic, T timing) {
-    return {0xbf20fc00, 0x0e200400u | u << 29 | opcode << 11, name, mnemonic, dec_vector2<Map2, Op>,
-            BySize<Map2, Op, Shape::q>::any(), timing, kSimd};
+    return {0xbf20fc00,
+            0x0e200400u | u << 29 | opcode << 11,
+            name,
+            mnemonic,
+            dec_vector2<Map2, Op>,
+            BySize<Map2, Op, Shape::q>::any(),
+            timing,
+            kSimd};
 }
 template <class Op>
 constexpr OpRow pair(unsigned u, unsigned opcode, const char* name, const char* mnemonic) {
-    return {0xbf20fc00, 0x0e200400u | u << 29 | opcode << 11, name, mnemonic, dec_vector2<Pairwise, Op>,
-            BySize<Pairwise, Op, Shape::q>::any(), T::simd_pairwise, kSimd};
+    return {0xbf20fc00,
+            0x0e200400u | u << 29 | opcode << 11,
+            name,
+            mnemonic,
+            dec_vector2<Pairwise, Op>,
+            BySize<Pairwise, Op, Shape::q>::any(),
+            T::simd_pairwise,
+            kSimd};
 }
 template <class Op>
 constexpr OpRow scl(unsigned u, unsigned opcode, const char* name, const char* mnemonic, T timing) {
-    return {0xff20fc00, 0x5e200400u | u << 29 | opcode << 11, name, mnemonic, dec_scalar2<Map2, Op>,
-            BySize<Map2, Op, Shape::scalar>::any(), timing, kSimd};
+    return {0xff20fc00,
+            0x5e200400u | u << 29 | opcode << 11,
+            name,
+            mnemonic,
+            dec_scalar2<Map2, Op>,
+            BySize<Map2, Op, Shape::scalar>::any(),
+            timing,
+            kSimd};
 }
 template <class Op>
 constexpr OpRow bits(unsigned u, unsigned size, const char* name, const char* mnemonic) {
-    return {0xbfe0fc00, 0x0e201c00u | u << 29 | size << 22, name, mnemonic, dec_bitwise<Op>,
-            exec_map2<std::uint64_t, 2, Op>, T::simd_logic, kSimd};
+    return {0xbfe0fc00,      0x0e201c00u | u << 29 | size << 22, name,          mnemonic,
+            dec_bitwise<Op>, exec_map2<std::uint64_t, 2, Op>,    T::simd_logic, kSimd};
 }
 /// The group "three same extra".
 template <class Op>
 constexpr OpRow extra(bool scalar, unsigned opcode, const char* name, const char* mnemonic) {
     if (scalar)
-        return {0xff20fc00, 0x7e008400u | opcode << 11, name, mnemonic, dec_scalar2<Map2, Op>,
-                BySize<Map2, Op, Shape::scalar>::any(), T::simd_mla, kSimd};
-    return {0xbf20fc00, 0x2e008400u | opcode << 11, name, mnemonic, dec_vector2<Map2, Op>,
-            BySize<Map2, Op, Shape::q>::any(), T::simd_mla, kSimd};
+        return {0xff20fc00,
+                0x7e008400u | opcode << 11,
+                name,
+                mnemonic,
+                dec_scalar2<Map2, Op>,
+                BySize<Map2, Op, Shape::scalar>::any(),
+                T::simd_mla,
+                kSimd};
+    return {0xbf20fc00,
+            0x2e008400u | opcode << 11,
+            name,
+            mnemonic,
+            dec_vector2<Map2, Op>,
+            BySize<Map2, Op, Shape::q>::any(),
+            T::simd_mla,
+            kSimd};
 }
 
 // clang-format off

@@ -26,25 +26,31 @@ E rounding_shift_right(E a, unsigned n) {
 template <bool sign, bool rounds, bool acc>
 struct Shr : Int<sign, kAll> {
     static constexpr bool right = true, accumulates = acc;
-    template <class E> static E run(E d, E a, unsigned n, bool&) {
+    template <class E>
+    static E run(E d, E a, unsigned n, bool&) {
         const E v = rounds ? rounding_shift_right(a, n) : shift_right(a, n);
         return acc ? static_cast<E>(to_unsigned(d) + to_unsigned(v)) : v;
     }
 };
 struct Sri : Int<false, kAll> {
     static constexpr bool right = true, merges = true;
-    template <class E> static E run(E d, E a, unsigned n, bool&) {
+    template <class E>
+    static E run(E d, E a, unsigned n, bool&) {
         const E mask = shift_right(static_cast<E>(~E{0}), n);
         return static_cast<E>((d & ~mask) | shift_right(a, n));
     }
 };
 struct ShlImm : Int<false, kAll> {
     static constexpr bool right = false;
-    template <class E> static E run(E, E a, unsigned n, bool&) { return static_cast<E>(a << n); }
+    template <class E>
+    static E run(E, E a, unsigned n, bool&) {
+        return static_cast<E>(a << n);
+    }
 };
 struct Sli : Int<false, kAll> {
     static constexpr bool right = false, merges = true;
-    template <class E> static E run(E d, E a, unsigned n, bool&) {
+    template <class E>
+    static E run(E d, E a, unsigned n, bool&) {
         const E mask = static_cast<E>(static_cast<E>(~E{0}) << n);
         return static_cast<E>((d & ~mask) | static_cast<E>(a << n));
     }
@@ -52,12 +58,16 @@ struct Sli : Int<false, kAll> {
 template <bool sign>
 struct QShlImm : Int<sign, kAll> {
     static constexpr bool right = false, saturates = true;
-    template <class E> static E run(E, E a, unsigned n, bool& saturated) { return saturating_shift_left<E>(a, static_cast<int>(n), saturated); }
+    template <class E>
+    static E run(E, E a, unsigned n, bool& saturated) {
+        return saturating_shift_left<E>(a, static_cast<int>(n), saturated);
+    }
 };
 /// SQSHLU: signed in, unsigned out.
 struct QShlU : Int<true, kAll> {
     static constexpr bool right = false, saturates = true;
-    template <class E> static E run(E, E a, unsigned n, bool& saturated) {
+    template <class E>
+    static E run(E, E a, unsigned n, bool& saturated) {
         if (a >= 0) return static_cast<E>(saturating_shift_left(to_unsigned(a), static_cast<int>(n), saturated));
         saturated = true;
         return 0;
@@ -80,11 +90,14 @@ void exec_shift(CpuState& s, const Insn& i) {
 template <bool rounds, bool saturating, bool from_signed, bool to_signed>
 struct ShrNarrow : Int<from_signed, kNoD> {
     static constexpr bool right = true, saturates = saturating;
-    template <class E, class W> static E run(W v, unsigned n, bool& saturated) {
+    template <class E, class W>
+    static E run(W v, unsigned n, bool& saturated) {
         using To = std::conditional_t<to_signed, std::make_signed_t<E>, std::make_unsigned_t<E>>;
         const W shifted = rounds ? rounding_shift_right(v, n) : shift_right(v, n);
-        if constexpr (saturating) return static_cast<E>(saturate<To>(shifted, saturated));
-        else return static_cast<E>(shifted);
+        if constexpr (saturating)
+            return static_cast<E>(saturate<To>(shifted, saturated));
+        else
+            return static_cast<E>(shifted);
     }
 };
 template <class E, unsigned N, class Op, bool upper>
@@ -122,9 +135,12 @@ bool dec_shift(std::uint32_t raw, Insn& out) {
     const bool q = raw >> 30 & 1;
     set_shape(out, size, q);
     using E = Element<Op::is_signed, size>;
-    if (q) out.fn = exec_shift<E, lane_count(size, Shape::q), Op>;
-    else if constexpr (size == 3) return false;
-    else out.fn = exec_shift<E, lane_count(size, Shape::d), Op>;
+    if (q)
+        out.fn = exec_shift<E, lane_count(size, Shape::q), Op>;
+    else if constexpr (size == 3)
+        return false;
+    else
+        out.fn = exec_shift<E, lane_count(size, Shape::d), Op>;
     return true;
 }
 template <class Op, unsigned size>
@@ -151,8 +167,14 @@ constexpr std::uint32_t kScalarBits = 0x50000000;
 
 template <class Op, unsigned size>
 constexpr OpRow vec_row(unsigned u, unsigned opcode, const char* name, const char* mnemonic, T timing) {
-    return {0xbf80fc00 | kImmhMask[size], value(u, opcode) | kImmhValue[size], name, mnemonic, dec_shift<Op, size>,
-            exec_shift<Element<Op::is_signed, size>, lane_count(size, Shape::q), Op>, timing, kSimd};
+    return {0xbf80fc00 | kImmhMask[size],
+            value(u, opcode) | kImmhValue[size],
+            name,
+            mnemonic,
+            dec_shift<Op, size>,
+            exec_shift<Element<Op::is_signed, size>, lane_count(size, Shape::q), Op>,
+            timing,
+            kSimd};
 }
 template <Name name, class Op>
 constexpr std::array<OpRow, 4> vec(unsigned u, unsigned opcode, const char* mnemonic, T timing) {
@@ -163,8 +185,8 @@ constexpr std::array<OpRow, 4> vec(unsigned u, unsigned opcode, const char* mnem
 }
 template <class Op, unsigned size>
 constexpr OpRow scl_row(unsigned u, unsigned opcode, const char* name, const char* mnemonic, T timing) {
-    return {0xff80fc00 | kImmhMask[size], value(u, opcode) | kImmhValue[size] | kScalarBits, name, mnemonic,
-            dec_shift_scalar<Op, size>, exec_shift<Element<Op::is_signed, size>, 1, Op>, timing, kSimd};
+    return {0xff80fc00 | kImmhMask[size], value(u, opcode) | kImmhValue[size] | kScalarBits, name,   mnemonic,
+            dec_shift_scalar<Op, size>,   exec_shift<Element<Op::is_signed, size>, 1, Op>,   timing, kSimd};
 }
 /// Scalar forms of doublewords only.
 template <Name name, class Op>
@@ -181,8 +203,14 @@ constexpr std::array<OpRow, 4> scl_all(unsigned u, unsigned opcode, const char* 
 
 template <class Op, unsigned size, bool upper>
 constexpr OpRow narrow_row(unsigned u, unsigned opcode, const char* name, const char* mnemonic, T timing) {
-    return {0xff80fc00 | kImmhMask[size], value(u, opcode) | kImmhValue[size] | upper << 30, name, mnemonic,
-            dec_resize<size, true, upper>, exec_shift_narrow<Element<Op::is_signed, size>, lane_count(size, Shape::d), Op, upper>, timing, kSimd};
+    return {0xff80fc00 | kImmhMask[size],
+            value(u, opcode) | kImmhValue[size] | upper << 30,
+            name,
+            mnemonic,
+            dec_resize<size, true, upper>,
+            exec_shift_narrow<Element<Op::is_signed, size>, lane_count(size, Shape::d), Op, upper>,
+            timing,
+            kSimd};
 }
 template <Name name, Name mnemonic, class Op>
 constexpr std::array<OpRow, 6> narrow(unsigned u, unsigned opcode, T timing) {
@@ -196,8 +224,14 @@ constexpr std::array<OpRow, 6> narrow(unsigned u, unsigned opcode, T timing) {
 }
 template <class Op, unsigned size>
 constexpr OpRow narrow_scalar_row(unsigned u, unsigned opcode, const char* name, const char* mnemonic) {
-    return {0xff80fc00 | kImmhMask[size], value(u, opcode) | kImmhValue[size] | kScalarBits, name, mnemonic,
-            dec_resize<size, true, false>, exec_shift_narrow<Element<Op::is_signed, size>, 1, Op, false>, T::simd_shift_acc, kSimd};
+    return {0xff80fc00 | kImmhMask[size],
+            value(u, opcode) | kImmhValue[size] | kScalarBits,
+            name,
+            mnemonic,
+            dec_resize<size, true, false>,
+            exec_shift_narrow<Element<Op::is_signed, size>, 1, Op, false>,
+            T::simd_shift_acc,
+            kSimd};
 }
 template <Name name, class Op>
 constexpr std::array<OpRow, 3> narrow_scalar(unsigned u, unsigned opcode, const char* mnemonic) {
@@ -207,15 +241,24 @@ constexpr std::array<OpRow, 3> narrow_scalar(unsigned u, unsigned opcode, const 
 }
 template <bool sign, unsigned size, bool upper>
 constexpr OpRow long_row(const char* name, const char* mnemonic) {
-    return {0xff80fc00 | kImmhMask[size], value(!sign, 0x14) | kImmhValue[size] | upper << 30, name, mnemonic,
-            dec_resize<size, false, upper>, exec_shift_long<Element<sign, size>, lane_count(size, Shape::d), upper>, T::simd_shift, kSimd};
+    return {0xff80fc00 | kImmhMask[size],
+            value(!sign, 0x14) | kImmhValue[size] | upper << 30,
+            name,
+            mnemonic,
+            dec_resize<size, false, upper>,
+            exec_shift_long<Element<sign, size>, lane_count(size, Shape::d), upper>,
+            T::simd_shift,
+            kSimd};
 }
 template <Name name, Name mnemonic, bool sign>
 constexpr std::array<OpRow, 6> lng() {
     constexpr const char *one = JoinedName<mnemonic, "">::text, *two = JoinedName<mnemonic, "2">::text;
-    return {long_row<sign, 0, false>(JoinedName<name, "_b">::text, one), long_row<sign, 1, false>(JoinedName<name, "_h">::text, one),
-            long_row<sign, 2, false>(JoinedName<name, "_s">::text, one), long_row<sign, 0, true>(JoinedName<name, "2_b">::text, two),
-            long_row<sign, 1, true>(JoinedName<name, "2_h">::text, two), long_row<sign, 2, true>(JoinedName<name, "2_s">::text, two)};
+    return {long_row<sign, 0, false>(JoinedName<name, "_b">::text, one),
+            long_row<sign, 1, false>(JoinedName<name, "_h">::text, one),
+            long_row<sign, 2, false>(JoinedName<name, "_s">::text, one),
+            long_row<sign, 0, true>(JoinedName<name, "2_b">::text, two),
+            long_row<sign, 1, true>(JoinedName<name, "2_h">::text, two),
+            long_row<sign, 2, true>(JoinedName<name, "2_s">::text, two)};
 }
 
 // clang-format off
@@ -267,7 +310,8 @@ constexpr auto kResize = concat(
     lng<"SSHLL", "sshll", true>(),
     lng<"USHLL", "ushll", false>());
 // clang-format on
-static_assert(table_sound(kVector, region::fp_simd) && table_sound(kScalar, region::fp_simd) && table_sound(kResize, region::fp_simd));
+static_assert(table_sound(kVector, region::fp_simd) && table_sound(kScalar, region::fp_simd) &&
+              table_sound(kResize, region::fp_simd));
 
 } // namespace
 
