@@ -29,7 +29,7 @@ class Guest {
     Guest(const std::string& source, const std::string& options)
         : path_((std::filesystem::temp_directory_path() / ("rkperf_guest_" + std::to_string(getpid()))).string()) {
         const std::string command = "aarch64-linux-gnu-gcc " + options + " -static -o " + path_ +
-                                    " " RK_SOURCE_DIR "/tests/models/a64/guest/" + source;
+                                    " " RK_SOURCE_DIR "/tests/models/a64/guest/" + source + " -lm";
         if (std::system(command.c_str()) != 0) throw std::runtime_error(command + " failed");
     }
     ~Guest() { std::filesystem::remove(path_); }
@@ -62,6 +62,13 @@ TEST_CASE("integer program without a C library") {
                           std::string(level) +
                               " -march=armv8.2-a+rcpc -mgeneral-regs-only -ffreestanding -fno-stack-protector"
                               " -fno-tree-loop-distribute-patterns -nostdlib");
+    }
+}
+
+TEST_CASE("program with the C library") {
+    for (const char* options : {"-O0", "-O2 -march=armv8.2-a+crypto", "-O3 -march=armv8.2-a+crypto+fp16+dotprod",
+                                "-O3 -ffast-math -mcpu=cortex-a76"}) {
+        compare_with_qemu("library.c", options);
     }
 }
 
