@@ -225,10 +225,11 @@ void CoreBase::set_level(bool level, Picoseconds when) {
 }
 
 void CoreBase::yield() {
-    const Picoseconds local = now();
+    // What is still in flight may ask the memory system for times before the boundary, and may not find them past.
+    const Picoseconds horizon = clock_.time_of(Cycles(state_ ? horizon_ : cycle_));
     const Picoseconds global(sc_core::sc_time_stamp().value());
-    if (local > global) sc_core::wait(to_sc_time(local - global));
-    quantum_end_ = local + quantum_;
+    if (horizon > global) sc_core::wait(to_sc_time(horizon - global));
+    quantum_end_ = std::max(horizon + quantum_, now() + Picoseconds(1));
 }
 
 void CoreBase::sync() {
@@ -315,7 +316,7 @@ void CoreBase::enter_user(CpuState& state) {
     totals_.set_level(ExceptionLevel::el0);
     irq_masked_ = false;
     exclusive_.valid = false; // ERET clears the local monitor (DDI 0487 D1.6.3)
-    mem_issue_ = mem_ready_ = cycle_;
+    mem_issue_ = mem_ready_ = horizon_ = cycle_;
     relookup_ = true;
     last_slow_line_ = ~0ull;
 }

@@ -144,6 +144,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     std::uint64_t mem_issue_{}; ///< cycle at which the present access asks
     std::uint64_t mem_ready_{}; ///< when its data are there (slow accesses)
     std::uint64_t cycle_{};     ///< boundary of the last instruction
+    std::uint64_t horizon_{};   ///< at EL0: no access of this core will ask for an earlier cycle
     a64::CpuState* state_{};    ///< at EL0
     std::uint64_t fetch_ready_{};
     unsigned page_changes_{};

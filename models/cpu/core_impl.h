@@ -12,6 +12,7 @@
 //   system(op, ready, drain)  completes a system operation; `drain`: younger ones wait
 //   branch(op)                issues a branch; returns the cycle at which it is resolved
 //   redirect(op, resolved, bubble, taken, mispredicted)
+//   horizon()                 no later request for a line or an access is for an earlier cycle
 //   retired()                 cycle at which everything seen so far has retired
 #pragma once
 
@@ -64,6 +65,7 @@ UserExit CoreImpl<Pipe>::run_user(a64::CpuState& s) {
         if (next > Next::relookup) return leave_user(next);
         const Why why = run(s);
         cycle_ = pipe_.retired();
+        horizon_ = pipe_.horizon();
         if (why == Why::attention) continue;
         if (s.stop == a64::Stop::isb) {
             s.stop = a64::Stop::none;

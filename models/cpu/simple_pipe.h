@@ -31,6 +31,7 @@ class SimplePipe {
     void mispredict(std::uint64_t) {}
     void taken(unsigned) {}
     std::uint64_t wrong_path(std::uint64_t) const { return 0; }
+    std::uint64_t horizon() const { return cycle_; }
     std::uint64_t retired() const { return cycle_; }
 
   private:

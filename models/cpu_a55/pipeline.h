@@ -46,11 +46,14 @@ class Pipeline {
         if (fetch_ > issue_) {
             front_end_stall();
         } else {
-            fetch_ = std::max(fetch_, issue_ - std::min<std::uint64_t>(issue_, params_.run_ahead));
+            fetch_ = fetch_at();
         }
         fetch_ += fetches;
     }
-    std::uint64_t fetch_at() const { return fetch_; }
+    std::uint64_t fetch_at() const {
+        return std::max(fetch_, issue_ - std::min<std::uint64_t>(issue_, params_.run_ahead));
+    }
+    std::uint64_t horizon() const { return std::min(fetch_at(), issue_); }
     void fetch_stall(std::uint64_t ready, cpu::Lane why) {
         if (ready <= fetch_) return;
         fetch_ = ready;

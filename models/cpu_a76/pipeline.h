@@ -42,11 +42,15 @@ class Pipeline {
             stall(cpu::Lane::stall_frontend, fetch_ - at);
             slots_ = fetch_ * kWidth;
         } else {
-            fetch_ = std::max(fetch_, at - std::min<std::uint64_t>(at, params_.run_ahead));
+            fetch_ = fetch_at();
         }
         fetch_ += fetches;
     }
-    std::uint64_t fetch_at() const { return fetch_; }
+    std::uint64_t fetch_at() const {
+        const std::uint64_t at = slots_ / kWidth;
+        return std::max(fetch_, at - std::min<std::uint64_t>(at, params_.run_ahead));
+    }
+    std::uint64_t horizon() const { return std::min(fetch_at(), slots_ / kWidth); }
     void fetch_stall(std::uint64_t ready, cpu::Lane) { fetch_ = std::max(fetch_, ready); }
 
     void simple(const cpu::DecodedOp& op) {

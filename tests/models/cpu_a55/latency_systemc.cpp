@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cortex-A55: cycles of dependent and independent instructions, against facts/latency_a55.csv.
+#include "models/cpu_a55/core_a55.h"
+#include "tests/models/cpu/loops.h"
+#include "tests/models/cpu/rig.inc.h"
+
+#include <catch2/catch.hpp>
+
+namespace {
+
+using namespace rkperf;
+using namespace rkperf::test;
+using namespace rkperf::test::a;
+
+struct Case {
+    const char* name;
+    std::vector<W> body;
+    double cycles, tolerance;
+};
+const std::vector<Case> kCases = {
+    {"dependent add", {add_imm(2, 2, 1)}, 1, 0.04},
+    {"independent add", {add_imm(2, 2, 1), add_imm(3, 3, 1), add_imm(4, 4, 1), add_imm(5, 5, 1)}, 2, 0.1},
+    {"add and two users", {add_imm(2, 4, 1), add_imm(3, 2, 1), add_imm(4, 2, 1)}, 2, 0.1},
+    {"add, and, indexed load", {add_imm(2, 9, 1), add_imm(3, 8, 0), ldr_reg(4, 1, 3, false)}, 2, 0.1},
+    {"add with shift", {add(2, 2, 3, 12)}, 2, 0.04},
+    {"mul 64", {mul(2, 2, 3)}, 4, 0.05},
+    {"mul 32", {mul_w(2, 2, 3)}, 3, 0.05},
+    {"udiv 16-bit quotient", {udiv(2, 9, 10), add(9, 11, 2), sub_imm(9, 11, 0)}, 9, 1.1},
+    {"fadd", {fadd_d(2, 2, 3)}, 4, 0.05},
+    {"fmadd accumulator chain", {fmadd_d(2, 3, 4, 2)}, 4, 0.05},
+    {"independent fadd", {fadd_d(2, 9, 8), fadd_d(3, 9, 8), fadd_d(4, 9, 8), fadd_d(5, 9, 8)}, 2, 0.1},
+    {"load to use", {ldr(2, 1), add(3, 8, 2), add(8, 3, 9)}, 4, 1},
+    {"load to use by the address of the next", {ldr(2, 1), add(1, 12, 2)}, 4, 0.1},
+    {"pointer chase", {ldr(1, 1)}, 2, 0.05},
+    {"independent loads", {ldr(2, 1), ldr(3, 1, 64), ldr(4, 1, 128), ldr(5, 1, 192)}, 4, 0.1},
+    {"load pairs", {ldp(2, 3, 1), ldp(4, 5, 1, 16)}, 4, 0.1},
+    {"independent stores", {str(2, 1), str(3, 1, 64), str(4, 1, 128), str(5, 1, 192)}, 4, 0.1},
+    {"load and store together", {ldr(2, 1), str(9, 1, 64)}, 1, 0.1},
+};
+
+const bool registered = [] {
+    for (const Case& c : kCases)
+        measure(
+            c.name, cpu_a55::make_core, c.body, 60 / static_cast<unsigned>(c.body.size()),
+            [](a64::CpuState& s) {
+                s.x[10] = 1;
+                s.x[9] = s.x[11] = 40000;
+                s.x[12] = kData;
+            },
+            [c](Machine& m) {
+                if (std::string(c.name) == "pointer chase") m.word(kData) = kData;
+            });
+    return true;
+}();
+
+TEST_CASE("cycles of instruction sequences on the Cortex-A55") {
+    REQUIRE(registered);
+    for (const Case& c : kCases) {
+        CAPTURE(c.name);
+        CHECK(measured(c.name) == Approx(c.cycles).margin(c.tolerance));
+    }
+}
+
+} // namespace

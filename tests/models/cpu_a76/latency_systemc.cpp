@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cortex-A76: cycles of dependent and independent instructions, against facts/latency_a76.csv.
+#include "models/cpu_a76/core_a76.h"
+#include "tests/models/cpu/loops.h"
+#include "tests/models/cpu/rig.inc.h"
+
+#include <catch2/catch.hpp>
+
+namespace {
+
+using namespace rkperf;
+using namespace rkperf::test;
+using namespace rkperf::test::a;
+
+/// One instruction repeated, registers as given; expected cycles per copy.
+struct Case {
+    const char* name;
+    std::vector<W> body;
+    double cycles, tolerance;
+};
+const std::vector<Case> kCases = {
+    {"dependent add", {add_imm(2, 2, 1)}, 1, 0.02},
+    {"independent add",
+     {add_imm(2, 2, 1), add_imm(3, 3, 1), add_imm(4, 4, 1), add_imm(5, 5, 1), add_imm(6, 6, 1), add_imm(7, 7, 1)},
+     2,
+     0.06},
+    {"nop", {nop(), nop(), nop(), nop()}, 1.33, 0.4},
+    {"add with shift over 4", {add(2, 2, 3, 12)}, 2, 0.02},
+    {"add with shift up to 4", {add(2, 2, 3, 2)}, 1, 0.02},
+    {"eor with shift", {eor(2, 2, 3, 0, 13)}, 1, 0.02},
+    {"mul 64", {mul(2, 2, 3)}, 4, 0.02},
+    {"mul 32", {mul_w(2, 2, 3)}, 2, 0.02},
+    {"umulh", {umulh(2, 2, 3)}, 5, 0.02},
+    {"independent mul 64", {mul(2, 9, 3), mul(4, 9, 3)}, 6, 0.06},
+    {"udiv by one, small", {udiv(2, 2, 10)}, 5, 0.1},
+    {"fadd", {fadd_d(2, 2, 3)}, 2, 0.02},
+    {"independent fadd", {fadd_d(2, 9, 8), fadd_d(3, 9, 8), fadd_d(4, 9, 8), fadd_d(5, 9, 8)}, 2, 0.06},
+    {"fmadd accumulator chain", {fmadd_d(2, 3, 4, 2)}, 2, 0.02},
+    {"load to use", {ldr(2, 1), add(1, 1, 2)}, 5, 0.05},
+    {"pointer chase", {ldr(1, 1)}, 4, 0.02},
+    {"independent loads", {ldr(2, 1), ldr(3, 1, 64), ldr(4, 1, 128), ldr(5, 1, 192)}, 2, 0.06},
+    {"independent stores", {str(2, 1), str(3, 1, 64), str(4, 1, 128), str(5, 1, 192)}, 2, 0.06},
+    {"load across a line", {ldur(2, 1, 60), add(1, 1, 2)}, 12, 0.3},
+    {"store to load", {str(2, 1, 64), ldr(2, 1, 64)}, 6, 1},
+};
+
+const bool registered = [] {
+    for (const Case& c : kCases)
+        measure(
+            c.name, cpu_a76::make_core, c.body, 60 / static_cast<unsigned>(c.body.size()),
+            [](a64::CpuState& s) {
+                s.x[10] = 1;
+                s.x[9] = 3;
+                s.x[2] = 0;
+            },
+            [c](Machine& m) {
+                if (std::string(c.name) == "pointer chase") m.word(kData) = kData;
+            });
+    return true;
+}();
+
+TEST_CASE("cycles of instruction sequences on the Cortex-A76") {
+    REQUIRE(registered);
+    for (const Case& c : kCases) {
+        CAPTURE(c.name);
+        CHECK(measured(c.name) == Approx(c.cycles).margin(c.tolerance));
+    }
+}
+
+} // namespace
