@@ -78,7 +78,8 @@ inline constexpr std::uint32_t f_seal_seal = 1, f_seal_shrink = 2, f_seal_grow =
 // statfs f_type (linux/magic.h).
 inline constexpr std::uint64_t tmpfs_magic = 0x01021994, proc_super_magic = 0x9fa0, sysfs_magic = 0x62656572,
                                tracefs_magic = 0x74726163, debugfs_magic = 0x64626720, ext4_super_magic = 0xef53,
-                               pipefs_magic = 0x50495045, anon_inode_fs_magic = 0x09041934, devtmpfs_magic = tmpfs_magic;
+                               pipefs_magic = 0x50495045, anon_inode_fs_magic = 0x09041934,
+                               devtmpfs_magic = tmpfs_magic;
 
 /// dev_t as user space sees it (new_encode_dev).
 constexpr std::uint64_t make_dev(std::uint32_t major, std::uint32_t minor) {
@@ -86,6 +87,6 @@ constexpr std::uint64_t make_dev(std::uint32_t major, std::uint32_t minor) {
 }
 
 inline constexpr std::uint64_t max_file_size = 0x7fffffffffffffff; ///< MAX_LFS_FILESIZE
-inline constexpr std::uint64_t max_rw_count = 0x7ffff000;         ///< MAX_RW_COUNT
+inline constexpr std::uint64_t max_rw_count = 0x7ffff000;          ///< MAX_RW_COUNT
 
 } // namespace rkperf::os::abi

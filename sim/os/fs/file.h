@@ -24,11 +24,19 @@ struct Task;
 class Inode;
 class Dentry;
 class FileLocks;
+class File;
+
+/// Hears that an open file goes away: epoll, which holds no reference.
+class FileWatcher {
+  public:
+    virtual ~FileWatcher() = default;
+    virtual void file_gone(File& file) = 0;
+};
 
 /// What stat(2) shows.
 struct FileStat {
     std::uint64_t dev{}, ino{};
-    std::uint32_t mode{};  ///< S_IFMT | permissions
+    std::uint32_t mode{}; ///< S_IFMT | permissions
     std::uint32_t nlink{1}, uid{}, gid{};
     std::uint64_t rdev{};
     std::int64_t size{};
@@ -42,33 +50,71 @@ struct FileStat {
 class File : public std::enable_shared_from_this<File> {
   public:
     explicit File(Kernel& k) : os(k) {}
-    virtual ~File() = default;
+    virtual ~File() { detach_watchers(); }
 
-    virtual std::int64_t read(std::span<std::uint8_t> to) { (void)to; return -22; }
-    virtual std::int64_t write(std::span<const std::uint8_t> from) { (void)from; return -22; }
-    virtual std::int64_t pread(std::span<std::uint8_t> to, std::uint64_t offset) { (void)to, (void)offset; return -29; }
-    virtual std::int64_t pwrite(std::span<const std::uint8_t> from, std::uint64_t offset) { (void)from, (void)offset; return -29; }
-    virtual std::int64_t lseek(std::int64_t offset, int whence) { (void)offset, (void)whence; return -29; }
-    virtual std::int64_t ioctl(std::uint32_t cmd, std::uint64_t arg) { (void)cmd, (void)arg; return -25; }
+    virtual std::int64_t read(std::span<std::uint8_t> to) {
+        (void)to;
+        return -22;
+    }
+    virtual std::int64_t write(std::span<const std::uint8_t> from) {
+        (void)from;
+        return -22;
+    }
+    virtual std::int64_t pread(std::span<std::uint8_t> to, std::uint64_t offset) {
+        (void)to, (void)offset;
+        return -29;
+    }
+    virtual std::int64_t pwrite(std::span<const std::uint8_t> from, std::uint64_t offset) {
+        (void)from, (void)offset;
+        return -29;
+    }
+    virtual std::int64_t lseek(std::int64_t offset, int whence) {
+        (void)offset, (void)whence;
+        return -29;
+    }
+    virtual std::int64_t ioctl(std::uint32_t cmd, std::uint64_t arg) {
+        (void)cmd, (void)arg;
+        return -25;
+    }
     /// Bits that are ready now; `wq` (may stay null: always ready) is where their change is announced.
-    virtual ke::PollMask poll(WaitQueueHead*& wq) { wq = nullptr; return 0x145; }
+    virtual ke::PollMask poll(WaitQueueHead*& wq) {
+        wq = nullptr;
+        return 0x145;
+    }
     virtual std::int64_t fsync() { return -22; }
-    virtual std::int64_t truncate(std::uint64_t size) { (void)size; return -22; }
-    virtual std::int64_t getdents64(std::span<std::uint8_t> to) { (void)to; return -20; }
+    virtual std::int64_t truncate(std::uint64_t size) {
+        (void)size;
+        return -22;
+    }
+    virtual std::int64_t getdents64(std::span<std::uint8_t> to) {
+        (void)to;
+        return -20;
+    }
     virtual int stat(FileStat& st) = 0;
     virtual Inode* inode() { return nullptr; }
     /// Files without an inode that may be mapped like anonymous memory (/dev/zero) return 0.
-    virtual std::int64_t mmap_anonymous(bool shared) { (void)shared; return -19; }
+    virtual std::int64_t mmap_anonymous(bool shared) {
+        (void)shared;
+        return -19;
+    }
     /// The name it was opened by; null for pipes, sockets and anonymous inodes.
     virtual std::shared_ptr<Dentry> dentry() const { return nullptr; }
     /// A descriptor for it is being closed (others may stay): errors of delayed writing come out here.
     virtual std::int64_t flush() { return 0; }
     /// O_ASYNC is switched on or off; 0 or -errno. `flags` changes afterwards.
-    virtual int fasync(bool on) { (void)on; return 0; }
+    virtual int fasync(bool on) {
+        (void)on;
+        return 0;
+    }
     /// A new open file description for the same object: opening /proc/PID/fd/N of what has no path.
-    virtual int reopen(std::uint32_t new_flags, std::shared_ptr<File>& out) { (void)new_flags, (void)out; return -6; }
+    virtual int reopen(std::uint32_t new_flags, std::shared_ptr<File>& out) {
+        (void)new_flags, (void)out;
+        return -6;
+    }
     /// Readiness comes from outside the simulation, so nobody announces it: sleepers look again from time to time.
     virtual bool host_polled() const { return false; }
+    /// epoll takes it; poll takes every file.
+    virtual bool pollable() const { return true; }
     /// Extra lines of /proc/PID/fdinfo/FD.
     virtual std::string fdinfo() const { return {}; }
     /// Name for /proc/PID/fd and maps.
@@ -77,14 +123,25 @@ class File : public std::enable_shared_from_this<File> {
     virtual ke::FileOperations* perf_ops() { return nullptr; }
 
     Kernel& os;
-    std::uint32_t flags{};     ///< O_*; access mode and status flags
+    std::uint32_t flags{}; ///< O_*; access mode and status flags
     std::uint64_t pos{};
     // F_SETOWN and friends
     int owner_pid{}, owner_type{}, owner_sig{};
-    int async_fd{-1};          ///< descriptor given as si_fd
+    int async_fd{-1}; ///< descriptor given as si_fd
+    std::vector<FileWatcher*> watchers;
     bool nonblock() const { return flags & 04000; }
     bool readable() const { return (flags & 3) != 1; }
     bool writable() const { return (flags & 3) != 0; }
+
+  protected:
+    /// Destructors of files with a wait queue of their own call it first, while the queue still is.
+    void detach_watchers() {
+        while (!watchers.empty()) {
+            FileWatcher* w = watchers.back();
+            watchers.pop_back();
+            w->file_gone(*this);
+        }
+    }
 };
 using FileHandle = std::shared_ptr<File>;
 
@@ -116,8 +173,8 @@ class FdTable {
     /// Lowest free descriptor >= min below the limit; -EMFILE.
     int alloc(FileHandle file, bool cloexec, std::uint64_t limit, int min = 0);
     int set(int fd, FileHandle file, bool cloexec, std::uint64_t limit); ///< dup2; closes what was there
-    FileHandle get(int fd) const; ///< null: EBADF
-    int close(int fd);            ///< -EBADF
+    FileHandle get(int fd) const;                                        ///< null: EBADF
+    int close(int fd);                                                   ///< -EBADF
     void close_on_exec();
     void close_all();
     bool cloexec(int fd) const;
@@ -144,7 +201,8 @@ class Vfs {
   public:
     virtual ~Vfs() = default;
     /// open(2) for current; dirfd as in openat.
-    virtual std::int64_t openat(int dirfd, std::string_view path, std::uint32_t flags, std::uint32_t mode, FileHandle& out) = 0;
+    virtual std::int64_t openat(int dirfd, std::string_view path, std::uint32_t flags, std::uint32_t mode,
+                                FileHandle& out) = 0;
     virtual int statat(int dirfd, std::string_view path, int flags, FileStat& st) = 0;
     virtual std::int64_t readlinkat(int dirfd, std::string_view path, std::string& out) = 0;
     /// Absolute normalised guest path for display, or negative errno.
@@ -176,10 +234,13 @@ class Vfs {
 
 /// What the guest is given.
 struct MountConfig {
-    std::string root;                                     ///< host folder shown as /, empty: an empty root
-    struct Bind { std::string host, guest; bool writable{true}; };
+    std::string root; ///< host folder shown as /, empty: an empty root
+    struct Bind {
+        std::string host, guest;
+        bool writable{true};
+    };
     std::vector<Bind> binds;
-    std::string cwd;                                      ///< guest's name of the starting folder
+    std::string cwd; ///< guest's name of the starting folder
 };
 std::unique_ptr<Vfs> make_vfs(Kernel& kernel, const MountConfig& config);
 

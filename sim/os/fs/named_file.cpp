@@ -48,6 +48,7 @@ class PathFile final : public NamedFile {
     std::int64_t fsync() override { return -EBADF; }
     std::int64_t truncate(std::uint64_t) override { return -EBADF; }
     std::int64_t getdents64(std::span<std::uint8_t>) override { return -EBADF; }
+    bool pollable() const override { return false; }
 };
 
 class DirFile final : public NamedFile {
@@ -56,6 +57,7 @@ class DirFile final : public NamedFile {
     std::int64_t read(std::span<std::uint8_t>) override { return -EISDIR; }
     std::int64_t pread(std::span<std::uint8_t>, std::uint64_t) override { return -EISDIR; }
     std::int64_t fsync() override { return 0; }
+    bool pollable() const override { return false; }
     std::int64_t lseek(std::int64_t offset, int whence) override {
         const std::int64_t to = generic_lseek(pos, entries_.size(), offset, whence);
         if (to < 0) return to;
@@ -94,7 +96,11 @@ class DirFile final : public NamedFile {
 class TextFile final : public NamedFile {
   public:
     TextFile(const DentryPtr& name, std::uint32_t flags, ShowFn show, StoreFn store, int no_read, int no_write)
-        : NamedFile(name, flags), show_(std::move(show)), store_(std::move(store)), no_read_(no_read), no_write_(no_write) {}
+        : NamedFile(name, flags),
+          show_(std::move(show)),
+          store_(std::move(store)),
+          no_read_(no_read),
+          no_write_(no_write) {}
 
     std::int64_t read(std::span<std::uint8_t> to) override {
         const std::int64_t n = pread(to, pos);
@@ -141,7 +147,9 @@ class TextFile final : public NamedFile {
 
 } // namespace
 
-FileHandle make_path_file(const DentryPtr& name, std::uint32_t flags) { return std::make_shared<PathFile>(name, flags); }
+FileHandle make_path_file(const DentryPtr& name, std::uint32_t flags) {
+    return std::make_shared<PathFile>(name, flags);
+}
 FileHandle make_dir_file(const DentryPtr& name, std::uint32_t flags) { return std::make_shared<DirFile>(name, flags); }
 FileHandle make_text_file(const DentryPtr& name, std::uint32_t flags, ShowFn show, StoreFn store, int no_read,
                           int no_write) {

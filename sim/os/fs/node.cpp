@@ -37,7 +37,9 @@ void Node::touch_times(bool access, bool modify, bool change) {
     if (change) attr.ctime_s = s, attr.ctime_ns = ns;
 }
 
-int Node::create(const std::string&, std::uint32_t, std::uint64_t, NodePtr&) { return is_dir() ? -EACCES : -ENOTDIR; }
+int Node::create(const std::string&, std::uint32_t mode, std::uint64_t, NodePtr&) {
+    return (mode & S_IFMT) == S_IFREG ? -EACCES : -EPERM;
+}
 int Node::symlink(const std::string&, const std::string&) { return -EPERM; }
 int Node::link(const std::string&, Node&) { return -EPERM; }
 int Node::unlink(const std::string&, bool) { return -EPERM; }
@@ -51,7 +53,7 @@ int Node::open(const DentryPtr& name, std::uint32_t flags, FileHandle& out) {
     return -ENXIO;
 }
 
-int Node::permission(int mask) { return generic_permission(stat(), fs.s.cred(), mask); }
+int Node::permission(int mask, const Credentials& cred) { return generic_permission(stat(), cred, mask); }
 
 int Node::chmod(std::uint32_t mode) {
     attr.mode = (attr.mode & S_IFMT) | (mode & 07777);
@@ -132,6 +134,13 @@ void Dentry::move(const DentryPtr& new_parent, const std::string& new_name) {
     parent = new_parent;
     name = new_name;
     new_parent->children_[new_name] = this;
+}
+
+void Dentry::exchange(const DentryPtr& a, const DentryPtr& b) {
+    std::swap(a->parent, b->parent);
+    std::swap(a->name, b->name);
+    a->parent->children_[a->name] = a.get();
+    b->parent->children_[b->name] = b.get();
 }
 
 DentryPtr Dentry::covered() {

@@ -7,6 +7,7 @@
 #include "sim/os/fs/file.h"
 #include "sim/os/fs/services.h"
 
+#include <sys/stat.h>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -14,7 +15,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <sys/stat.h>
 #include <vector>
 
 namespace rkperf::os {
@@ -55,8 +55,8 @@ struct Mount {
     DentryPtr root;
     std::weak_ptr<Dentry> mountpoint; ///< empty for the namespace's root
     bool read_only{};
-    std::string source;               ///< first column of /proc/mounts
-    std::string subtree{"/"};         ///< fourth column of mountinfo
+    std::string source;       ///< first column of /proc/mounts
+    std::string subtree{"/"}; ///< fourth column of mountinfo
 };
 
 struct DirEntry {
@@ -82,8 +82,14 @@ class Node : public Inode {
     bool is(std::uint32_t type) const { return (attr.mode & S_IFMT) == type; }
     bool is_dir() const { return is(S_IFDIR); }
 
-    virtual int lookup(const std::string& name, NodePtr& out) { (void)name, (void)out; return -ENOENT; }
-    virtual int list(std::vector<DirEntry>& out) { (void)out; return -ENOTDIR; }
+    virtual int lookup(const std::string& name, NodePtr& out) {
+        (void)name, (void)out;
+        return -ENOENT;
+    }
+    virtual int list(std::vector<DirEntry>& out) {
+        (void)out;
+        return -ENOTDIR;
+    }
     /// Any kind but a symbolic link, by the S_IFMT bits of `mode`. Owner and group are the caller's.
     virtual int create(const std::string& name, std::uint32_t mode, std::uint64_t rdev, NodePtr& out);
     virtual int symlink(const std::string& name, const std::string& target);
@@ -91,17 +97,31 @@ class Node : public Inode {
     virtual int unlink(const std::string& name, bool directory);
     /// Checks on what the new name replaces have been made; `exchange`: RENAME_EXCHANGE.
     virtual int rename(const std::string& name, Node& new_dir, const std::string& new_name, bool exchange);
-    virtual int readlink(std::string& out) { (void)out; return -EINVAL; }
+    virtual int readlink(std::string& out) {
+        (void)out;
+        return -EINVAL;
+    }
     /// Links of /proc that lead to an object and not to a path. -ENOSYS: an ordinary link.
-    virtual int jump(DentryPtr& out, FileHandle& file) { (void)out, (void)file; return -ENOSYS; }
+    virtual int jump(DentryPtr& out, FileHandle& file) {
+        (void)out, (void)file;
+        return -ENOSYS;
+    }
     virtual int open(const DentryPtr& name, std::uint32_t flags, FileHandle& out);
-    /// kMay* bits against the caller's credentials: 0 or -EACCES.
-    virtual int permission(int mask);
+    /// kMay* bits against credentials: 0 or -EACCES.
+    virtual int permission(int mask, const Credentials& cred);
+    /// Tells a file apart that refuses what its mode would let the superuser do.
+    virtual int open_permission(std::uint32_t flags) {
+        (void)flags;
+        return 0;
+    }
     virtual int chmod(std::uint32_t mode);
     virtual int chown(std::uint32_t uid, std::uint32_t gid); ///< ~0: unchanged
     /// s, ns of atime and mtime; ns may be UTIME_OMIT.
     virtual int utimes(const std::int64_t times[4]);
-    virtual int set_size(std::uint64_t size) { (void)size; return -EINVAL; }
+    virtual int set_size(std::uint64_t size) {
+        (void)size;
+        return -EINVAL;
+    }
 
     FsServices& services() { return fs.s; }
     void touch_times(bool access, bool modify, bool change);
@@ -131,6 +151,8 @@ class Dentry : public std::enable_shared_from_this<Dentry> {
     /// The name goes away (unlink, rename over it).
     void forget(const std::string& name);
     void move(const DentryPtr& new_parent, const std::string& new_name);
+    /// Two names change places (RENAME_EXCHANGE).
+    static void exchange(const DentryPtr& a, const DentryPtr& b);
     /// Down through whatever is mounted here.
     DentryPtr covered();
     std::string path(const Dentry* root = nullptr) const; ///< absolute, with " (deleted)" if it is gone
@@ -141,7 +163,7 @@ class Dentry : public std::enable_shared_from_this<Dentry> {
     DentryPtr parent; ///< null for a mount's root
     std::string name;
     NodePtr node;
-    Mount* mounted{}; ///< what is mounted here
+    Mount* mounted{};                        ///< what is mounted here
     std::map<std::string, DentryPtr> pinned; ///< mount points: seen whatever the node has
 
   private:

@@ -3,9 +3,9 @@
 
 #include "sim/os/fs/file_kinds.h"
 
+#include <elf.h>
 #include <algorithm>
 #include <cstring>
-#include <elf.h>
 
 namespace rkperf::os {
 
@@ -106,8 +106,8 @@ int PagedNode::zero_range(std::uint64_t from, std::uint64_t to) {
     to = std::min(to, bytes_);
     while (from < to) {
         const std::uint64_t n = std::min(kPageSize - from % kPageSize, to - from);
-        const std::int64_t r = holes() && !pages_.count(from / kPageSize) ? static_cast<std::int64_t>(n)
-                                                                          : write_at({kZeros, n}, from);
+        const std::int64_t r =
+            holes() && !pages_.count(from / kPageSize) ? static_cast<std::int64_t>(n) : write_at({kZeros, n}, from);
         if (r < 0) return static_cast<int>(r);
         from += static_cast<std::uint64_t>(r);
     }

@@ -41,13 +41,19 @@ class PagedNode : public Node {
         bool dirty{};
     };
     /// Reads what the page holds where the file lives; the page is zero. 0 or -errno.
-    virtual int fill(std::uint64_t index, std::uint8_t* to) { (void)index, (void)to; return 0; }
+    virtual int fill(std::uint64_t index, std::uint8_t* to) {
+        (void)index, (void)to;
+        return 0;
+    }
     /// Writes through: bytes stored or -errno.
     virtual std::int64_t store(std::span<const std::uint8_t> from, std::uint64_t offset) {
         (void)offset;
         return static_cast<std::int64_t>(from.size());
     }
-    virtual int resize(std::uint64_t size) { (void)size; return 0; }
+    virtual int resize(std::uint64_t size) {
+        (void)size;
+        return 0;
+    }
     /// Room for one more page: 0 or -ENOSPC.
     virtual int reserve() { return 0; }
     virtual void released(std::uint64_t pages) { (void)pages; }

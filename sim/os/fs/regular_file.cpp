@@ -3,8 +3,8 @@
 #include "sim/os/fs/file_kinds.h"
 #include "sim/os/fs/page_cache.h"
 
-#include <csignal>
 #include <sys/resource.h>
+#include <csignal>
 
 namespace rkperf::os {
 
@@ -42,6 +42,7 @@ class RegularFile final : public NamedFile {
         if (to >= 0) pos = static_cast<std::uint64_t>(to);
         return to;
     }
+    bool pollable() const override { return false; }
     std::int64_t fsync() override { return paged().write_back(); }
     std::int64_t flush() override { return writable() ? paged().write_back() : 0; }
     std::int64_t truncate(std::uint64_t size) override {

@@ -43,7 +43,12 @@ class FsServices {
     virtual void page_access(PhysAddr pa, std::uint64_t bytes, bool write) = 0;
 
     // --- sleeping: 0, kERESTARTSYS, or -ETIME after the CLOCK_MONOTONIC deadline (~0: none) ---
-    virtual std::int64_t wait(WaitQueueHead& wq, const std::function<bool()>& cond, std::uint64_t deadline_ns = ~0ull) = 0;
+    virtual std::int64_t wait(WaitQueueHead& wq, const std::function<bool()>& cond,
+                              std::uint64_t deadline_ns = ~0ull) = 0;
+
+    /// Timers on CLOCK_MONOTONIC; their functions run in hard interrupt context.
+    virtual void hrtimer_start(ke::HrTimer& timer, std::uint64_t expires_ns) = 0;
+    virtual void hrtimer_cancel(ke::HrTimer& timer) = 0;
 
     virtual std::uint64_t random() = 0;
 };

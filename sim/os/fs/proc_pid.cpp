@@ -1,0 +1,560 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folders of tasks: /proc/PID, /proc/PID/task/TID and what lies in them.
+#include "sim/os/fs/procfs.h"
+#include "sim/os/fs/tmpfs.h"
+#include "sim/os/kernel.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+namespace rkperf::os {
+
+namespace {
+
+struct Ctx {
+    AttrFs& fs;
+    VfsImpl& vfs;
+    Kernel& k;
+};
+
+/// The task, if it has not gone; threads that have ended count as gone, zombies do not.
+Task* alive(Kernel& k, int tid) {
+    Task* t = k.find_task(tid);
+    return t && t->state != TaskState::dead ? t : nullptr;
+}
+
+/// Looking into another task's memory and files is what ptrace may do.
+bool may_look(Kernel& k, Task& t) { return t.process == k.cur().process || k.ptrace_may_access(&t); }
+
+std::optional<int> number(const std::string& name) {
+    int n = 0;
+    const char* end = name.data() + name.size();
+    const auto r = std::from_chars(name.data(), end, n);
+    if (r.ec != std::errc() || r.ptr != end || n < 0 || (name.size() > 1 && name[0] == '0')) return std::nullopt;
+    return n;
+}
+
+void own(Node& n, const Task& t) {
+    if (!t.process->dumpable) return;
+    n.attr.uid = t.cred.euid;
+    n.attr.gid = t.cred.egid;
+}
+
+/// Text made from a task.
+class TaskText final : public Node {
+  public:
+    using Show = int (*)(Ctx&, Task&, std::string&);
+    using Store = std::int64_t (*)(Ctx&, Task&, std::string_view);
+    TaskText(const Ctx& c, int tid, std::uint32_t mode, Show show, Store store)
+        : Node(c.fs, S_IFREG | mode), c_(c), tid_(tid), show_(show), store_(store) {}
+    int open(const DentryPtr& name, std::uint32_t flags, FileHandle& out) override {
+        ShowFn show = [c = c_, tid = tid_, fn = show_](std::string& text) mutable {
+            Task* t = alive(c.k, tid);
+            return t ? fn(c, *t, text) : -ESRCH;
+        };
+        StoreFn store;
+        if (store_)
+            store = [c = c_, tid = tid_, fn = store_](std::string_view text) mutable -> std::int64_t {
+                Task* t = alive(c.k, tid);
+                return t ? fn(c, *t, text) : -ESRCH;
+            };
+        out = make_text_file(name, flags, std::move(show), std::move(store), -EINVAL, -EINVAL);
+        return 0;
+    }
+    int set_size(std::uint64_t) override { return 0; }
+
+  private:
+    Ctx c_;
+    int tid_;
+    Show show_;
+    Store store_;
+};
+
+/// exe, cwd, root.
+class TaskLink final : public Node {
+  public:
+    using Target = int (*)(Ctx&, Task&, DentryPtr&, std::string&);
+    TaskLink(const Ctx& c, int tid, Target target) : Node(c.fs, S_IFLNK | 0777), c_(c), tid_(tid), target_(target) {}
+    int readlink(std::string& out) override {
+        DentryPtr d;
+        if (const int err = get(d, out); err) return err;
+        if (d) out = d->path();
+        return 0;
+    }
+    int jump(DentryPtr& out, FileHandle&) override {
+        std::string path;
+        if (const int err = get(out, path); err) return err;
+        return out ? 0 : -ENOSYS;
+    }
+
+  private:
+    int get(DentryPtr& d, std::string& path) {
+        Task* t = alive(c_.k, tid_);
+        if (!t) return -ENOENT;
+        if (!may_look(c_.k, *t)) return -EACCES;
+        return target_(c_, *t, d, path);
+    }
+    Ctx c_;
+    int tid_;
+    Target target_;
+};
+
+int exe_of(Ctx&, Task& t, DentryPtr&, std::string& path) {
+    path = t.process->exe_path;
+    return path.empty() || !t.as ? -ENOENT : 0;
+}
+int dir_of(Ctx& c, const FsContext* fs, bool root, DentryPtr& d, std::string&) {
+    if (!fs) return -ENOENT;
+    d = root ? fs->root : fs->pwd;
+    if (d) return 0;
+    if (root) {
+        d = c.vfs.root()->covered();
+        return 0;
+    }
+    Found f;
+    if (const int err = c.vfs.walk(abi::at_fdcwd, fs->cwd, true, false, f); err) return err;
+    d = f.dentry;
+    return d ? 0 : -ENOENT;
+}
+int cwd_of(Ctx& c, Task& t, DentryPtr& d, std::string& path) { return dir_of(c, t.fs.get(), false, d, path); }
+int root_of(Ctx& c, Task& t, DentryPtr& d, std::string& path) { return dir_of(c, t.fs.get(), true, d, path); }
+
+/// /proc/PID/fd/N.
+class FdLink final : public Node {
+  public:
+    FdLink(const Ctx& c, int tid, int fd, const File& f) : Node(c.fs, S_IFLNK), c_(c), tid_(tid), fd_(fd) {
+        attr.mode |= (f.readable() ? 0500u : 0u) | (f.writable() ? 0300u : 0u);
+        attr.size = 64;
+    }
+    int readlink(std::string& out) override {
+        const FileHandle f = file();
+        if (!f) return -ENOENT;
+        out = f->path();
+        return 0;
+    }
+    int jump(DentryPtr& out, FileHandle& f) override {
+        f = file();
+        if (!f) return -ENOENT;
+        if ((out = f->dentry())) f = nullptr;
+        return 0;
+    }
+
+  private:
+    FileHandle file() {
+        Task* t = alive(c_.k, tid_);
+        return t && t->files && may_look(c_.k, *t) ? t->files->get(fd_) : nullptr;
+    }
+    Ctx c_;
+    int tid_, fd_;
+};
+
+class FdDir final : public Node {
+  public:
+    FdDir(const Ctx& c, int tid, bool info)
+        : Node(c.fs, S_IFDIR | (info ? 0555 : 0500)), c_(c), tid_(tid), info_(info) {}
+    int lookup(const std::string& name, NodePtr& out) override {
+        Task* t = alive(c_.k, tid_);
+        const auto fd = number(name);
+        if (!t || !t->files || !fd) return -ENOENT;
+        const FileHandle f = t->files->get(*fd);
+        if (!f) return -ENOENT;
+        if (!info_) {
+            out = std::make_shared<FdLink>(c_, tid_, *fd, *f);
+        } else {
+            ShowFn show = [c = c_, tid = tid_, n = *fd](std::string& text) mutable {
+                Task* task = alive(c.k, tid);
+                const FileHandle file = task && task->files ? task->files->get(n) : nullptr;
+                if (!file) return -ENOENT;
+                FileStat st;
+                file->stat(st);
+                const DentryPtr d = file->dentry();
+                const std::uint32_t flags = file->flags | (task->files->cloexec(n) ? abi::o_cloexec : 0);
+                append(text, "pos:\t%lld\nflags:\t0%o\nmnt_id:\t%d\nino:\t%llu\n", static_cast<long long>(file->pos),
+                       flags, d && d->mount ? d->mount->id : 12, static_cast<unsigned long long>(st.ino));
+                text += file->fdinfo();
+                return 0;
+            };
+            out = std::make_shared<AttrFile>(c_.fs, AttrStyle::proc, 0444, std::move(show), StoreFn{});
+        }
+        own(*out, *t);
+        return 0;
+    }
+    int list(std::vector<DirEntry>& out) override {
+        Task* t = alive(c_.k, tid_);
+        if (!t || !t->files) return -ENOENT;
+        for (const auto& [fd, slot] : t->files->slots())
+            out.push_back({std::to_string(fd), fs.next_ino(), info_ ? S_IFREG : static_cast<std::uint32_t>(S_IFLNK)});
+        return 0;
+    }
+    int permission(int mask, const Credentials& cred) override {
+        Task* t = alive(c_.k, tid_);
+        if (t && t->process == c_.k.cur().process) return 0;
+        return Node::permission(mask, cred);
+    }
+
+  private:
+    Ctx c_;
+    int tid_;
+    bool info_;
+};
+
+/// /proc/PID/mem: the task's memory at the file position.
+class MemFile final : public NamedFile {
+  public:
+    MemFile(const DentryPtr& name, std::uint32_t flags, std::shared_ptr<AddressSpace> as, Kernel& k)
+        : NamedFile(name, flags), as_(std::move(as)), k_(k) {}
+    std::int64_t pread(std::span<std::uint8_t> to, std::uint64_t offset) override {
+        const std::size_t n = k_.access_remote(*as_, offset, to.data(), to.size(), false);
+        return n || to.empty() ? static_cast<std::int64_t>(n) : -EIO;
+    }
+    std::int64_t pwrite(std::span<const std::uint8_t> from, std::uint64_t offset) override {
+        std::vector<std::uint8_t> copy(from.begin(), from.end());
+        const std::size_t n = k_.access_remote(*as_, offset, copy.data(), copy.size(), true);
+        return n || from.empty() ? static_cast<std::int64_t>(n) : -EIO;
+    }
+    std::int64_t read(std::span<std::uint8_t> to) override {
+        const std::int64_t n = pread(to, pos);
+        if (n > 0) pos += static_cast<std::uint64_t>(n);
+        return n;
+    }
+    std::int64_t write(std::span<const std::uint8_t> from) override {
+        const std::int64_t n = pwrite(from, pos);
+        if (n > 0) pos += static_cast<std::uint64_t>(n);
+        return n;
+    }
+    std::int64_t lseek(std::int64_t offset, int whence) override {
+        if (whence != SEEK_SET && whence != SEEK_CUR) return -EINVAL;
+        pos = static_cast<std::uint64_t>(offset) + (whence == SEEK_CUR ? pos : 0);
+        return static_cast<std::int64_t>(pos);
+    }
+
+  private:
+    std::shared_ptr<AddressSpace> as_;
+    Kernel& k_;
+};
+
+class MemNode final : public Node {
+  public:
+    MemNode(const Ctx& c, int tid) : Node(c.fs, S_IFREG | 0600), c_(c), tid_(tid) {}
+    int open(const DentryPtr& name, std::uint32_t flags, FileHandle& out) override {
+        Task* t = alive(c_.k, tid_);
+        if (!t) return -ESRCH;
+        if (!may_look(c_.k, *t)) return -EACCES;
+        if (!t->as) return -EIO;
+        out = std::make_shared<MemFile>(name, flags, t->as, c_.k);
+        return 0;
+    }
+    int set_size(std::uint64_t) override { return 0; }
+
+  private:
+    Ctx c_;
+    int tid_;
+};
+
+// --- texts that need no table of their own ---
+
+int memory_range(Ctx& c, Task& t, std::uint64_t from, std::uint64_t to, std::string& out) {
+    if (!t.as || to <= from) return 0;
+    out.resize(std::min<std::uint64_t>(to - from, 1 << 20));
+    out.resize(c.k.access_remote(*t.as, from, out.data(), out.size(), false));
+    return 0;
+}
+int show_cmdline(Ctx& c, Task& t, std::string& out) {
+    return t.as ? memory_range(c, t, t.as->arg_start, t.as->arg_end, out) : 0;
+}
+int show_environ(Ctx& c, Task& t, std::string& out) {
+    if (!may_look(c.k, t)) return -EACCES;
+    return t.as ? memory_range(c, t, t.as->env_start, t.as->env_end, out) : 0;
+}
+int show_auxv(Ctx& c, Task& t, std::string& out) {
+    if (!may_look(c.k, t)) return -EACCES;
+    out.assign(t.process->auxv.begin(), t.process->auxv.end());
+    return 0;
+}
+int show_comm(Ctx&, Task& t, std::string& out) {
+    out = std::string(t.comm, strnlen(t.comm, sizeof t.comm)) + "\n";
+    return 0;
+}
+std::int64_t store_comm(Ctx& c, Task& t, std::string_view text) {
+    if (t.process != c.k.cur().process) return -EINVAL;
+    std::string name(text.substr(0, sizeof t.comm - 1));
+    name = name.substr(0, name.find('\0'));
+    std::memset(t.comm, 0, sizeof t.comm);
+    std::memcpy(t.comm, name.data(), name.size());
+    c.k.perf().perf_event_comm(t, false);
+    return static_cast<std::int64_t>(text.size());
+}
+int show_statm(Ctx&, Task& t, std::string& out) {
+    std::uint64_t shared = 0, text = 0, data = 0;
+    if (t.as) {
+        text = (t.as->end_code - t.as->start_code + kPageSize - 1) / kPageSize;
+        for (const auto& [start, v] : t.as->vmas())
+            if (!v.file && v.prot & 2) data += (v.end - v.start) / kPageSize;
+    }
+    append(out, "%llu %llu %llu %llu 0 %llu 0\n", t.as ? static_cast<unsigned long long>(t.as->total_vm()) : 0ull,
+           t.as ? static_cast<unsigned long long>(t.as->rss()) : 0ull, static_cast<unsigned long long>(shared),
+           static_cast<unsigned long long>(text), static_cast<unsigned long long>(data));
+    return 0;
+}
+int show_io(Ctx& c, Task& t, std::string& out) {
+    if (!may_look(c.k, t)) return -EACCES;
+    out = "rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: 0\nwrite_bytes: 0\ncancelled_write_bytes: 0\n";
+    return 0;
+}
+int show_cgroup(Ctx&, Task&, std::string& out) {
+    out = "0::/\n";
+    return 0;
+}
+int show_mounts(Ctx& c, Task&, std::string& out) {
+    out = proc_mounts_text(c.vfs, false);
+    return 0;
+}
+int show_mountinfo(Ctx& c, Task&, std::string& out) {
+    out = proc_mounts_text(c.vfs, true);
+    return 0;
+}
+int show_wchan(Ctx&, Task& t, std::string& out) {
+    const bool asleep = t.state == TaskState::interruptible || t.state == TaskState::uninterruptible;
+    out = asleep && !t.kstack.empty() ? std::string(info(t.kstack.back().symbol).name) : "0";
+    return 0;
+}
+int show_personality(Ctx&, Task&, std::string& out) {
+    out = "00000000\n";
+    return 0;
+}
+int show_children(Ctx&, Task& t, std::string& out) {
+    // Children belong to the process here, so the leader shows them all.
+    if (t.process->leader != &t) return 0;
+    for (const Task* c : t.process->children) out += std::to_string(c->pid) + " ";
+    return 0;
+}
+int show_oom_score_adj(Ctx&, Task&, std::string& out) {
+    out = "0\n";
+    return 0;
+}
+int show_stat(Ctx& c, Task& t, std::string& out) { return proc_stat_text(c.k, t, true, out); }
+int show_thread_stat(Ctx& c, Task& t, std::string& out) { return proc_stat_text(c.k, t, false, out); }
+int show_status(Ctx& c, Task& t, std::string& out) { return proc_status_text(c.k, t, out); }
+int show_limits(Ctx& c, Task& t, std::string& out) { return proc_limits_text(c.k, t, out); }
+int show_maps(Ctx& c, Task& t, std::string& out) { return may_look(c.k, t) ? proc_maps_text(c.k, t, out) : -EACCES; }
+int show_smaps(Ctx& c, Task& t, std::string& out) {
+    return may_look(c.k, t) ? proc_smaps_text(c.k, t, false, out) : -EACCES;
+}
+int show_rollup(Ctx& c, Task& t, std::string& out) {
+    return may_look(c.k, t) ? proc_smaps_text(c.k, t, true, out) : -EACCES;
+}
+/// One mapping may be opened by nobody else; the check is made at open, as the file is an identity of the memory.
+
+enum class Kind : std::uint8_t { text, link, fd, fdinfo, mem, task, ns };
+enum : std::uint8_t { kProcess = 1, kThread = 2, kBoth = 3 };
+
+struct Row {
+    const char* name;
+    std::uint32_t mode;
+    std::uint8_t where;
+    Kind kind;
+    TaskText::Show show{};
+    TaskText::Store store{};
+    TaskLink::Target target{};
+};
+
+constexpr Row kRows[] = {
+    {"auxv", 0400, kBoth, Kind::text, show_auxv},
+    {"cgroup", 0444, kBoth, Kind::text, show_cgroup},
+    {"children", 0444, kThread, Kind::text, show_children},
+    {"cmdline", 0444, kBoth, Kind::text, show_cmdline},
+    {"comm", 0644, kBoth, Kind::text, show_comm, store_comm},
+    {"cwd", 0777, kBoth, Kind::link, nullptr, nullptr, cwd_of},
+    {"environ", 0400, kBoth, Kind::text, show_environ},
+    {"exe", 0777, kBoth, Kind::link, nullptr, nullptr, exe_of},
+    {"fd", 0500, kBoth, Kind::fd},
+    {"fdinfo", 0555, kBoth, Kind::fdinfo},
+    {"io", 0400, kBoth, Kind::text, show_io},
+    {"limits", 0444, kBoth, Kind::text, show_limits},
+    {"maps", 0444, kBoth, Kind::text, show_maps},
+    {"mem", 0600, kBoth, Kind::mem},
+    {"mountinfo", 0444, kBoth, Kind::text, show_mountinfo},
+    {"mounts", 0444, kBoth, Kind::text, show_mounts},
+    {"ns", 0511, kBoth, Kind::ns},
+    {"oom_score_adj", 0444, kBoth, Kind::text, show_oom_score_adj},
+    {"personality", 0400, kBoth, Kind::text, show_personality},
+    {"root", 0777, kBoth, Kind::link, nullptr, nullptr, root_of},
+    {"smaps", 0444, kBoth, Kind::text, show_smaps},
+    {"smaps_rollup", 0444, kProcess, Kind::text, show_rollup},
+    {"stat", 0444, kProcess, Kind::text, show_stat},
+    {"stat", 0444, kThread, Kind::text, show_thread_stat},
+    {"statm", 0444, kBoth, Kind::text, show_statm},
+    {"status", 0444, kBoth, Kind::text, show_status},
+    {"task", 0555, kProcess, Kind::task},
+    {"wchan", 0444, kBoth, Kind::text, show_wchan},
+};
+
+/// Namespaces: one of each kind, the initial ones. Numbers as the kernel gives them to those (proc_ns.h).
+struct NsRow {
+    const char* name;
+    std::uint64_t ino;
+    const char* type;
+};
+constexpr NsRow kNamespaces[] = {
+    {"cgroup", 0xeffffffb, "cgroup"}, {"ipc", 0xefffffff, "ipc"},
+    {"mnt", 0xf0000000, "mnt"},       {"net", 0xf0000001, "net"},
+    {"pid", 0xeffffffc, "pid"},       {"pid_for_children", 0xeffffffc, "pid"},
+    {"time", 0xeffffffa, "time"},     {"time_for_children", 0xeffffffa, "time"},
+    {"user", 0xeffffffd, "user"},     {"uts", 0xeffffffe, "uts"},
+};
+
+/// What such a link leads to: it can be looked at, its number tells namespaces apart.
+class NsNode final : public Node {
+  public:
+    NsNode(FileSystem& fs, std::uint64_t number) : Node(fs, S_IFREG | 0444) {
+        attr.ino = ino = number;
+        attr.dev = abi::make_dev(0, 4); // nsfs
+        dev_major = 0;
+        dev_minor = 4;
+    }
+    int open(const DentryPtr& name, std::uint32_t flags, FileHandle& out) override {
+        out = make_text_file(name, flags, {}, {}, -EINVAL, -EINVAL);
+        return 0;
+    }
+};
+
+class NsLink final : public Node {
+  public:
+    NsLink(const Ctx& c, const NsRow& row) : Node(c.fs, S_IFLNK | 0777), c_(c), row_(row) {}
+    int readlink(std::string& out) override {
+        out = std::string(row_.type) + ":[" + std::to_string(row_.ino) + "]";
+        return 0;
+    }
+    int jump(DentryPtr& out, FileHandle&) override {
+        std::string name;
+        readlink(name);
+        const DentryPtr root = c_.vfs.root();
+        out = std::make_shared<Dentry>(root->mount, nullptr, name, std::make_shared<NsNode>(fs, row_.ino));
+        return 0;
+    }
+
+  private:
+    Ctx c_;
+    const NsRow& row_;
+};
+
+class NsDir final : public Node {
+  public:
+    explicit NsDir(const Ctx& c) : Node(c.fs, S_IFDIR | 0511), c_(c) {}
+    int lookup(const std::string& name, NodePtr& out) override {
+        for (const NsRow& r : kNamespaces)
+            if (name == r.name) {
+                out = std::make_shared<NsLink>(c_, r);
+                return 0;
+            }
+        return -ENOENT;
+    }
+    int list(std::vector<DirEntry>& out) override {
+        for (const NsRow& r : kNamespaces) out.push_back({r.name, fs.next_ino(), S_IFLNK});
+        return 0;
+    }
+
+  private:
+    Ctx c_;
+};
+
+class TaskDir final : public Node {
+  public:
+    TaskDir(const Ctx& c, int tid, bool process)
+        : Node(c.fs, S_IFDIR | 0555), c_(c), tid_(tid), where_(process ? kProcess : kThread) {}
+    int lookup(const std::string& name, NodePtr& out) override;
+    int list(std::vector<DirEntry>& out) override {
+        if (!alive(c_.k, tid_)) return -ENOENT;
+        for (const Row& r : kRows)
+            if (r.where & where_) {
+                const std::uint32_t type = r.kind == Kind::text || r.kind == Kind::mem ? S_IFREG
+                                           : r.kind == Kind::link                      ? S_IFLNK
+                                                                                       : S_IFDIR;
+                out.push_back({r.name, fs.next_ino(), type});
+            }
+        return 0;
+    }
+
+  private:
+    Ctx c_;
+    int tid_;
+    std::uint8_t where_;
+};
+
+/// /proc/PID/task.
+class ThreadsDir final : public Node {
+  public:
+    ThreadsDir(const Ctx& c, int pid) : Node(c.fs, S_IFDIR | 0555), c_(c), pid_(pid) {}
+    int lookup(const std::string& name, NodePtr& out) override {
+        const auto tid = number(name);
+        Task* t = tid ? alive(c_.k, *tid) : nullptr;
+        if (!t || t->tgid != pid_) return -ENOENT;
+        out = std::make_shared<TaskDir>(c_, *tid, false);
+        own(*out, *t);
+        return 0;
+    }
+    int list(std::vector<DirEntry>& out) override {
+        Task* t = alive(c_.k, pid_);
+        if (!t) return -ENOENT;
+        for (const Task* x : t->process->threads)
+            if (x->state != TaskState::dead) out.push_back({std::to_string(x->pid), fs.next_ino(), S_IFDIR});
+        return 0;
+    }
+
+  private:
+    Ctx c_;
+    int pid_;
+};
+
+int TaskDir::lookup(const std::string& name, NodePtr& out) {
+    Task* t = alive(c_.k, tid_);
+    if (!t) return -ENOENT;
+    for (const Row& r : kRows) {
+        if (!(r.where & where_) || name != r.name) continue;
+        switch (r.kind) {
+            case Kind::text: out = std::make_shared<TaskText>(c_, tid_, r.mode, r.show, r.store); break;
+            case Kind::link: out = std::make_shared<TaskLink>(c_, tid_, r.target); break;
+            case Kind::fd: out = std::make_shared<FdDir>(c_, tid_, false); break;
+            case Kind::fdinfo: out = std::make_shared<FdDir>(c_, tid_, true); break;
+            case Kind::mem: out = std::make_shared<MemNode>(c_, tid_); break;
+            case Kind::task: out = std::make_shared<ThreadsDir>(c_, tid_); break;
+            case Kind::ns: out = std::make_shared<NsDir>(c_); break;
+        }
+        own(*out, *t);
+        return 0;
+    }
+    return -ENOENT;
+}
+
+} // namespace
+
+int proc_task_lookup(AttrFs& fs, VfsImpl& vfs, Kernel& kernel, const std::string& name, NodePtr& out) {
+    Ctx c{fs, vfs, kernel};
+    const Task& me = kernel.cur();
+    if (name == "self" || name == "thread-self") {
+        if (me.kthread) return -ENOENT;
+        std::string target = std::to_string(me.tgid);
+        if (name != "self") target += "/task/" + std::to_string(me.pid);
+        out = std::make_shared<LinkNode>(fs, target);
+        return 0;
+    }
+    const auto pid = number(name);
+    Task* t = pid && *pid > 0 ? alive(kernel, *pid) : nullptr;
+    if (!t) return -ENOENT;
+    // A thread's number works too, though it is not listed; it shows the whole process.
+    fs.s.charge(info(KernelSymbol::proc_pid_lookup).instructions);
+    out = std::make_shared<TaskDir>(c, *pid, true);
+    own(*out, *t);
+    return 0;
+}
+
+void proc_task_list(AttrFs& fs, Kernel& kernel, std::vector<DirEntry>& out) {
+    for (const auto& [tid, t] : kernel.tasks())
+        if (t->pid == t->tgid && t->state != TaskState::dead && tid > 0)
+            out.push_back({std::to_string(tid), fs.next_ino(), S_IFDIR});
+    out.push_back({"self", fs.next_ino(), S_IFLNK});
+    out.push_back({"thread-self", fs.next_ino(), S_IFLNK});
+}
+
+} // namespace rkperf::os

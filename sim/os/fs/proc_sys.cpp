@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// /proc/sys: the values that programs ask for. Those that can be changed are kept here and act only where said.
+#include "sim/os/fs/procfs.h"
+#include "sim/os/kernel.h"
+
+#include <cctype>
+#include <cstdlib>
+#include <memory>
+
+namespace rkperf::os {
+
+namespace {
+
+struct Fixed {
+    const char* path;
+    std::uint32_t mode;
+    const char* value;
+};
+/// Defaults of Linux 6.1 on arm64. Nothing of this kernel depends on them, so they cannot be changed: mode 0444 stands
+/// where Linux has 0644, and a program that tries hears of it.
+constexpr Fixed kFixed[] = {
+    {"sys/fs/aio-max-nr", 0444, "65536"},
+    {"sys/fs/epoll/max_user_watches", 0444, "1048576"},
+    {"sys/fs/file-max", 0444, "9223372036854775807"},
+    {"sys/fs/file-nr", 0444, "0\t0\t9223372036854775807"},
+    {"sys/fs/nr_open", 0444, "1048576"},
+    {"sys/fs/overflowgid", 0444, "65534"},
+    {"sys/fs/overflowuid", 0444, "65534"},
+    {"sys/fs/pipe-max-size", 0444, "1048576"},
+    {"sys/fs/protected_hardlinks", 0444, "0"},
+    {"sys/fs/protected_symlinks", 0444, "0"},
+    {"sys/fs/suid_dumpable", 0444, "0"},
+    {"sys/kernel/cap_last_cap", 0444, "40"},
+    {"sys/kernel/core_pattern", 0444, "core"},
+    {"sys/kernel/core_uses_pid", 0444, "0"},
+    {"sys/kernel/ngroups_max", 0444, "65536"},
+    {"sys/kernel/osrelease", 0444, kOsRelease},
+    {"sys/kernel/ostype", 0444, "Linux"},
+    {"sys/kernel/overflowgid", 0444, "65534"},
+    {"sys/kernel/overflowuid", 0444, "65534"},
+    {"sys/kernel/panic", 0444, "0"},
+    {"sys/kernel/pid_max", 0444, "32768"},
+    {"sys/kernel/printk", 0444, "7\t4\t1\t7"},
+    {"sys/kernel/random/entropy_avail", 0444, "256"},
+    {"sys/kernel/random/poolsize", 0444, "256"},
+    {"sys/kernel/randomize_va_space", 0444, "2"},
+    {"sys/kernel/sched_autogroup_enabled", 0444, "0"},
+    {"sys/kernel/sched_child_runs_first", 0444, "0"},
+    {"sys/kernel/sched_rr_timeslice_ms", 0444, "100"},
+    {"sys/kernel/sched_rt_period_us", 0444, "1000000"},
+    {"sys/kernel/sched_rt_runtime_us", 0444, "950000"},
+    {"sys/kernel/sched_schedstats", 0444, "0"},
+    {"sys/kernel/shmall", 0444, "18446744073692774399"},
+    {"sys/kernel/shmmax", 0444, "18446744073692774399"},
+    {"sys/kernel/tainted", 0444, "0"},
+    {"sys/kernel/threads-max", 0444, "63448"},
+    {"sys/kernel/version", 0444, kOsVersion},
+    {"sys/vm/max_map_count", 0444, "65530"},
+    {"sys/vm/mmap_min_addr", 0444, "32768"},
+    {"sys/vm/nr_hugepages", 0444, "0"},
+    {"sys/vm/overcommit_memory", 0444, "0"},
+    {"sys/vm/overcommit_ratio", 0444, "50"},
+    {"sys/vm/page-cluster", 0444, "3"},
+    {"sys/vm/swappiness", 0444, "60"},
+};
+
+/// A number as proc_dointvec_minmax takes it: 0 or -EINVAL.
+int parse(std::string_view text, int low, int high, int& out) {
+    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
+    const std::string copy(text.substr(0, text.find_first_of(" \t\n")));
+    if (copy.empty()) return 0;
+    char* end = nullptr;
+    const long v = std::strtol(copy.c_str(), &end, 0);
+    if (end == copy.c_str() || *end || v < low || v > high) return -EINVAL;
+    out = static_cast<int>(v);
+    return 0;
+}
+
+void add_int(AttrFs& fs, const char* path, int initial, int low, int high) {
+    const auto value = std::make_shared<int>(initial);
+    fs.add_file(
+        path, 0644, AttrStyle::sysctl,
+        [value](std::string& out) {
+            out = std::to_string(*value) + "\n";
+            return 0;
+        },
+        [value, low, high](std::string_view text) -> std::int64_t {
+            const int err = parse(text, low, high, *value);
+            return err ? err : static_cast<std::int64_t>(text.size());
+        });
+}
+
+} // namespace
+
+void add_proc_sys(AttrFs& fs, VfsImpl&, Kernel& kernel) {
+    for (const Fixed& f : kFixed)
+        fs.add_file(f.path, f.mode, AttrStyle::sysctl,
+                    [v = f.value](std::string& out) {
+                        out = std::string(v) + "\n";
+                        return 0;
+                    },
+                    {});
+    add_int(fs, "sys/kernel/kptr_restrict", 0, 0, 2); // acts on /proc/kallsyms
+    const std::string host = kernel.config().hostname;
+    fs.add_file("sys/kernel/hostname", 0444, AttrStyle::sysctl,
+                [host](std::string& out) {
+                    out = host + "\n";
+                    return 0;
+                },
+                {});
+    fs.add_file("sys/kernel/domainname", 0444, AttrStyle::sysctl,
+                [](std::string& out) {
+                    out = "(none)\n";
+                    return 0;
+                },
+                {});
+    fs.add_file("sys/kernel/random/boot_id", 0444, AttrStyle::sysctl,
+                [seed = kernel.config().seed](std::string& out) {
+                    const std::uint64_t a = seed * 0x9e3779b97f4a7c15ull, b = ~a * 0xbf58476d1ce4e5b9ull;
+                    append(out, "%08x-%04x-4%03x-a%03x-%012llx\n", static_cast<unsigned>(a >> 32),
+                           static_cast<unsigned>(a >> 16 & 0xffff), static_cast<unsigned>(a & 0xfff),
+                           static_cast<unsigned>(b >> 52), static_cast<unsigned long long>(b & 0xffffffffffff));
+                    return 0;
+                },
+                {});
+}
+
+} // namespace rkperf::os

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts of /proc/PID: stat, status, maps, smaps, limits (formats of Documentation/filesystems/proc.rst).
+#include "sim/os/fs/procfs.h"
+#include "sim/os/kernel.h"
+
+#include <sys/mman.h>
+#include <cstdarg>
+#include <cstring>
+
+namespace rkperf::os {
+
+void append(std::string& out, const char* format, ...) {
+    char b[1024];
+    std::va_list ap;
+    va_start(ap, format);
+    const int n = std::vsnprintf(b, sizeof b, format, ap);
+    va_end(ap);
+    if (n > 0) out.append(b, std::min<std::size_t>(static_cast<std::size_t>(n), sizeof b - 1));
+}
+
+namespace {
+
+using ull = unsigned long long;
+constexpr std::uint64_t kTick = 10'000'000; ///< ns of USER_HZ
+
+struct StateName {
+    char letter;
+    const char* text;
+};
+StateName state_of(const Task& t) {
+    switch (t.state) {
+        case TaskState::running: return {'R', "running"};
+        case TaskState::interruptible: return {'S', "sleeping"};
+        case TaskState::uninterruptible: return {'D', "disk sleep"};
+        case TaskState::stopped: return {'T', "stopped"};
+        case TaskState::traced: return {'t', "tracing stop"};
+        case TaskState::zombie: return {'Z', "zombie"};
+        default: return {'X', "dead"};
+    }
+}
+
+std::string comm_of(const Task& t) { return {t.comm, strnlen(t.comm, sizeof t.comm)}; }
+
+int parent_of(const Task& t) { return t.parent ? t.parent->tgid : 0; }
+
+std::string vma_name(const Vma& v) {
+    if (!v.name.empty()) return v.name;
+    return v.file ? v.file->path() : std::string();
+}
+
+void map_line(const AddressSpace& as, const Vma& v, std::string& out) {
+    const ke::VmaInfo i = as.info(v);
+    std::string line;
+    const bool file = static_cast<bool>(v.file);
+    append(line, "%08llx-%08llx %c%c%c%c %08llx %02x:%02x %llu ", static_cast<ull>(v.start), static_cast<ull>(v.end),
+           v.prot & PROT_READ ? 'r' : '-', v.prot & PROT_WRITE ? 'w' : '-', v.prot & PROT_EXEC ? 'x' : '-',
+           v.map_flags & MAP_SHARED ? 's' : 'p', file ? static_cast<ull>(v.pgoff * kPageSize) : 0ull,
+           file ? i.inode.maj : 0, file ? i.inode.min : 0, file ? static_cast<ull>(i.inode.ino) : 0ull);
+    const std::string name = vma_name(v);
+    if (!name.empty()) {
+        constexpr std::size_t kNameColumn = 72;
+        if (line.size() < kNameColumn) line.resize(kNameColumn, ' ');
+        line += ' ';
+        for (const char c : name) c == '\n' ? line += "\\012" : line += c;
+    }
+    out += line + "\n";
+}
+
+std::uint64_t sigset_of(const SigHand& h, std::uint64_t handler_kind) {
+    std::uint64_t set = 0;
+    for (int n = 1; n <= kNumSignals; ++n) {
+        const std::uint64_t handler = h.action[static_cast<std::size_t>(n)].handler;
+        const bool match = handler_kind == 1 ? handler == 1 : handler > 1;
+        if (match) set |= 1ull << (n - 1);
+    }
+    return set;
+}
+
+} // namespace
+
+int proc_stat_text(Kernel& k, Task& t, bool whole, std::string& out) {
+    const Process& p = *t.process;
+    std::uint64_t utime = t.utime, stime = t.stime, min = t.min_flt, maj = t.maj_flt;
+    if (whole) {
+        utime = p.utime, stime = p.stime, min = p.min_flt, maj = p.maj_flt;
+        for (const Task* x : p.threads) utime += x->utime, stime += x->stime, min += x->min_flt, maj += x->maj_flt;
+    }
+    const AddressSpace* as = t.as.get();
+    const bool look = t.process == k.cur().process || k.ptrace_may_access(&t);
+    const auto addr = [&](std::uint64_t v) { return as && look ? static_cast<ull>(v) : 0ull; };
+    const std::uint64_t ignored = p.sighand ? sigset_of(*p.sighand, 1) : 0,
+                        caught = p.sighand ? sigset_of(*p.sighand, 2) : 0;
+    const bool rt = t.se.policy == 1 || t.se.policy == 2;
+    append(out, "%d (%s) %c %d %d %d 0 -1 %u %llu %llu %llu %llu ", t.pid, comm_of(t).c_str(), state_of(t).letter,
+           parent_of(t), p.pgid, p.sid, 0x400000u, static_cast<ull>(min), static_cast<ull>(whole ? p.cmin_flt : 0),
+           static_cast<ull>(maj), static_cast<ull>(whole ? p.cmaj_flt : 0));
+    append(out, "%llu %llu %lld %lld %d %d %zu 0 %llu %llu %llu %llu ", static_cast<ull>(utime / kTick),
+           static_cast<ull>(stime / kTick), static_cast<long long>(whole ? p.cutime / kTick : 0),
+           static_cast<long long>(whole ? p.cstime / kTick : 0), rt ? -1 - t.se.rt_priority : 20 + t.se.nice, t.se.nice,
+           p.threads.size(), static_cast<ull>(t.start_time_ns / kTick),
+           as ? static_cast<ull>(as->total_vm() * kPageSize) : 0ull, as ? static_cast<ull>(as->rss()) : 0ull,
+           static_cast<ull>(p.rlimits[5].cur));
+    append(out, "%llu %llu %llu 0 0 %llu %llu %llu %llu %d 0 0 %d %d %d %d 0 0 0 ", addr(as ? as->start_code : 0),
+           addr(as ? as->end_code : 0), addr(as ? as->start_stack : 0), static_cast<ull>(t.pending.set & 0x7fffffff),
+           static_cast<ull>(t.blocked & 0x7fffffff), static_cast<ull>(ignored & 0x7fffffff),
+           static_cast<ull>(caught & 0x7fffffff),
+           t.state == TaskState::interruptible || t.state == TaskState::uninterruptible, t.exit_signal, t.task_cpu,
+           rt ? t.se.rt_priority : 0, t.se.policy);
+    append(out, "%llu %llu %llu %llu %llu %llu %llu %d\n", addr(as ? as->start_data : 0), addr(as ? as->end_data : 0),
+           addr(as ? as->start_brk : 0), addr(as ? as->arg_start : 0), addr(as ? as->arg_end : 0),
+           addr(as ? as->env_start : 0), addr(as ? as->env_end : 0), look ? t.exit_code : 0);
+    return 0;
+}
+
+int proc_status_text(Kernel& k, Task& t, std::string& out) {
+    const Process& p = *t.process;
+    const Credentials& c = t.cred;
+    const StateName s = state_of(t);
+    append(out, "Name:\t%s\n", comm_of(t).c_str());
+    if (t.fs) append(out, "Umask:\t%04o\n", t.fs->umask);
+    append(out, "State:\t%c (%s)\nTgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n", s.letter, s.text, t.tgid,
+           t.pid, parent_of(t));
+    append(out, "Uid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\nFDSize:\t%zu\nGroups:\t", c.uid, c.euid, c.suid, c.fsuid,
+           c.gid, c.egid, c.sgid, c.fsgid, t.files ? std::max<std::size_t>(64, t.files->slots().size()) : 0);
+    for (const std::uint32_t g : c.groups) append(out, "%u ", g);
+    append(out, "\nNStgid:\t%d\nNSpid:\t%d\nNSpgid:\t%d\nNSsid:\t%d\n", t.tgid, t.pid, p.pgid, p.sid);
+    if (const AddressSpace* as = t.as.get()) {
+        std::uint64_t data = 0, stack = 0, anon = 0;
+        for (const auto& [start, v] : as->vmas()) {
+            const std::uint64_t kb = (v.end - v.start) / 1024;
+            if (v.name == "[stack]")
+                stack += kb;
+            else if (!v.file && v.prot & PROT_WRITE)
+                data += kb;
+            if (!v.file) anon += kb;
+        }
+        const std::uint64_t total = as->total_vm() * 4, rss = as->rss() * 4,
+                            exe = (as->end_code - as->start_code + 1023) / 1024;
+        append(out,
+               "VmPeak:\t%8llu kB\nVmSize:\t%8llu kB\nVmLck:\t%8llu kB\nVmPin:\t%8llu kB\nVmHWM:\t%8llu "
+               "kB\nVmRSS:\t%8llu kB\n",
+               static_cast<ull>(total), static_cast<ull>(total), static_cast<ull>(as->locked_vm * 4),
+               static_cast<ull>(as->pinned_vm * 4), static_cast<ull>(rss), static_cast<ull>(rss));
+        append(out, "RssAnon:\t%8llu kB\nRssFile:\t%8llu kB\nRssShmem:\t%8d kB\n",
+               static_cast<ull>(std::min(rss, anon)), static_cast<ull>(rss - std::min(rss, anon)), 0);
+        append(
+            out,
+            "VmData:\t%8llu kB\nVmStk:\t%8llu kB\nVmExe:\t%8llu kB\nVmLib:\t%8d kB\nVmPTE:\t%8d kB\nVmSwap:\t%8d kB\n",
+            static_cast<ull>(data), static_cast<ull>(stack), static_cast<ull>(exe), 0, 4, 0);
+    }
+    append(out, "Threads:\t%zu\nSigQ:\t%zu/%llu\nSigPnd:\t%016llx\nShdPnd:\t%016llx\nSigBlk:\t%016llx\n",
+           p.threads.size(), t.pending.queue.size() + p.shared_pending.queue.size(),
+           static_cast<ull>(p.rlimits[11].cur), static_cast<ull>(t.pending.set), static_cast<ull>(p.shared_pending.set),
+           static_cast<ull>(t.blocked));
+    append(out, "SigIgn:\t%016llx\nSigCgt:\t%016llx\n", p.sighand ? static_cast<ull>(sigset_of(*p.sighand, 1)) : 0ull,
+           p.sighand ? static_cast<ull>(sigset_of(*p.sighand, 2)) : 0ull);
+    append(out, "CapInh:\t%016llx\nCapPrm:\t%016llx\nCapEff:\t%016llx\nCapBnd:\t%016llx\nCapAmb:\t%016llx\n",
+           static_cast<ull>(c.cap_inheritable), static_cast<ull>(c.cap_permitted), static_cast<ull>(c.cap_effective),
+           static_cast<ull>(c.cap_bounding), static_cast<ull>(c.cap_ambient));
+    append(out, "NoNewPrivs:\t%d\nSeccomp:\t%d\nSeccomp_filters:\t0\n", c.no_new_privs, t.seccomp_mode);
+    std::string cpus;
+    const int n = k.num_cpus();
+    for (int i = 0; i < n; ++i) {
+        if (!(t.cpus_allowed >> i & 1)) continue;
+        int j = i;
+        while (j + 1 < n && t.cpus_allowed >> (j + 1) & 1) ++j;
+        if (!cpus.empty()) cpus += ',';
+        cpus += std::to_string(i);
+        if (j > i) cpus += "-" + std::to_string(j);
+        i = j;
+    }
+    append(out, "Cpus_allowed:\t%02x\nCpus_allowed_list:\t%s\nMems_allowed:\t1\nMems_allowed_list:\t0\n",
+           t.cpus_allowed & ((1u << n) - 1), cpus.c_str());
+    append(out, "voluntary_ctxt_switches:\t%llu\nnonvoluntary_ctxt_switches:\t%llu\n", static_cast<ull>(t.nvcsw),
+           static_cast<ull>(t.nivcsw));
+    return 0;
+}
+
+int proc_maps_text(Kernel&, Task& t, std::string& out) {
+    if (!t.as) return 0;
+    for (const auto& [start, v] : t.as->vmas()) map_line(*t.as, v, out);
+    return 0;
+}
+
+int proc_smaps_text(Kernel&, Task& t, bool rollup, std::string& out) {
+    if (!t.as) return 0;
+    std::uint64_t sum = 0, sum_anon = 0, first = ~0ull, last = 0;
+    const auto block = [&](std::uint64_t size, std::uint64_t rss, std::uint64_t anon, bool whole) {
+        if (!whole)
+            append(out, "Size:           %8llu kB\nKernelPageSize:        4 kB\nMMUPageSize:           4 kB\n",
+                   static_cast<ull>(size));
+        append(out, "Rss:            %8llu kB\nPss:            %8llu kB\n", static_cast<ull>(rss),
+               static_cast<ull>(rss));
+        append(out,
+               "Shared_Clean:   %8d kB\nShared_Dirty:   %8d kB\nPrivate_Clean:  %8llu kB\nPrivate_Dirty:  %8llu kB\n",
+               0, 0, static_cast<ull>(rss - anon), static_cast<ull>(anon));
+        append(out, "Referenced:     %8llu kB\nAnonymous:      %8llu kB\nLocked:         %8d kB\n",
+               static_cast<ull>(rss), static_cast<ull>(anon), 0);
+    };
+    for (const auto& [start, v] : t.as->vmas()) {
+        std::uint64_t rss = 0;
+        for (std::uint64_t a = v.start; a < v.end; a += kPageSize)
+            if (t.as->lookup(a, false)) rss += kPageSize / 1024;
+        const std::uint64_t anon = v.file ? 0 : rss;
+        sum += rss;
+        sum_anon += anon;
+        first = std::min(first, v.start);
+        last = std::max(last, v.end);
+        if (rollup) continue;
+        map_line(*t.as, v, out);
+        block((v.end - v.start) / 1024, rss, anon, false);
+        append(out, "THPeligible:    0\nVmFlags:%s%s%s%s\n", v.prot & PROT_READ ? " rd" : "",
+               v.prot & PROT_WRITE ? " wr" : "", v.prot & PROT_EXEC ? " ex" : "",
+               v.map_flags & MAP_SHARED ? " sh" : "");
+    }
+    if (rollup && last) {
+        std::string line;
+        append(line, "%08llx-%08llx ---p 00000000 00:00 0 ", static_cast<ull>(first), static_cast<ull>(last));
+        line.resize(std::max<std::size_t>(line.size(), 72), ' ');
+        out += line + " [rollup]\n";
+        block(0, sum, sum_anon, true);
+    }
+    return 0;
+}
+
+int proc_limits_text(Kernel&, Task& t, std::string& out) {
+    static constexpr struct {
+        const char* name;
+        const char* unit;
+    } kRows[16] = {
+        {"Max cpu time", "seconds"},    {"Max file size", "bytes"},      {"Max data size", "bytes"},
+        {"Max stack size", "bytes"},    {"Max core file size", "bytes"}, {"Max resident set", "bytes"},
+        {"Max processes", "processes"}, {"Max open files", "files"},     {"Max locked memory", "bytes"},
+        {"Max address space", "bytes"}, {"Max file locks", "locks"},     {"Max pending signals", "signals"},
+        {"Max msgqueue size", "bytes"}, {"Max nice priority", nullptr},  {"Max realtime priority", nullptr},
+        {"Max realtime timeout", "us"},
+    };
+    append(out, "Limit                     Soft Limit           Hard Limit           Units     \n");
+    for (unsigned i = 0; i < 16; ++i) {
+        const Rlimit& r = t.process->rlimits[i];
+        const auto text = [](std::uint64_t v) { return v == ~0ull ? std::string("unlimited") : std::to_string(v); };
+        append(out, "%-25s %-20s %-20s ", kRows[i].name, text(r.cur).c_str(), text(r.max).c_str());
+        if (kRows[i].unit)
+            append(out, "%-10s\n", kRows[i].unit);
+        else
+            out += "\n";
+    }
+    return 0;
+}
+
+std::string proc_mounts_text(VfsImpl& vfs, bool info) {
+    std::string out;
+    for (const auto& m : vfs.mounts()) {
+        const DentryPtr point = m->mountpoint.lock();
+        const std::string at = point ? point->path() : "/";
+        const char* rw = m->read_only ? "ro" : "rw";
+        if (info)
+            append(out, "%d %d %u:%u %s %s %s,relatime - %s %s %s\n", m->id, m->parent_id, m->fs->dev_major,
+                   m->fs->dev_minor, m->subtree.c_str(), at.c_str(), rw, m->fs->type.c_str(), m->source.c_str(), rw);
+        else
+            append(out, "%s %s %s %s,relatime 0 0\n", m->source.c_str(), at.c_str(), m->fs->type.c_str(), rw);
+    }
+    return out;
+}
+
+} // namespace rkperf::os

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mount table and what path system calls do with it.
+#pragma once
+
+#include "sim/os/fs/attr_tree.h"
+#include "sim/os/fs/host_fs.h"
+#include "sim/os/fs/node.h"
+#include "sim/os/fs/tmpfs.h"
+
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace rkperf::os {
+
+/// What a path leads to: a name, or a file that has none (/proc/PID/fd/N of a pipe).
+struct Found {
+    DentryPtr dentry;
+    FileHandle file;
+    int stat(FileStat& st) const;
+};
+
+/// The folder that a last component stands in.
+struct Parent {
+    enum class Last : std::uint8_t { normal, dot, dotdot, root };
+    DentryPtr dir;
+    std::string name;
+    Last last{Last::normal};
+    bool slash{};   ///< the path ended with '/'
+    bool missing{}; ///< only the last component is not there
+};
+
+class VfsImpl final : public Vfs {
+  public:
+    /// What is below /proc, /sys is put there by the caller through attributes() and mount().
+    VfsImpl(std::unique_ptr<FsServices> services, const MountConfig& config);
+    ~VfsImpl() override;
+
+    std::int64_t openat(int dirfd, std::string_view path, std::uint32_t flags, std::uint32_t mode,
+                        FileHandle& out) override;
+    int statat(int dirfd, std::string_view path, int flags, FileStat& st) override;
+    std::int64_t readlinkat(int dirfd, std::string_view path, std::string& out) override;
+    int resolve(int dirfd, std::string_view path, bool follow, std::string& out) override;
+    int faccessat(int dirfd, std::string_view path, int mode, int flags) override;
+    int mkdirat(int dirfd, std::string_view path, std::uint32_t mode) override;
+    int unlinkat(int dirfd, std::string_view path, int flags) override;
+    int renameat2(int odir, std::string_view from, int ndir, std::string_view to, unsigned flags) override;
+    int linkat(int odir, std::string_view from, int ndir, std::string_view to, int flags) override;
+    int symlinkat(std::string_view target, int dirfd, std::string_view path) override;
+    int fchmodat(int dirfd, std::string_view path, std::uint32_t mode) override;
+    int fchownat(int dirfd, std::string_view path, std::uint32_t uid, std::uint32_t gid, int flags) override;
+    int utimensat(int dirfd, std::string_view path, const std::int64_t times[4], int flags) override;
+    int truncate(std::string_view path, std::uint64_t size) override;
+    int chdir(std::string_view path) override;
+    int mknodat(int dirfd, std::string_view path, std::uint32_t mode, std::uint64_t dev) override;
+    int statfs(std::string_view path, std::array<std::uint64_t, 15>& out) override;
+    void add_attribute(ke::Attribute attribute) override;
+    void remove_attribute(std::string_view path) override;
+    int pipe(FileHandle& read_end, FileHandle& write_end, std::uint32_t flags) override;
+    FileHandle eventfd(std::uint64_t init, std::uint32_t flags) override;
+    FileHandle perf_file(std::string_view name, ke::FileOperations* ops, std::uint32_t flags) override;
+    FileHandle stdio(int host_fd) override;
+    void sync_all() override;
+
+    // --- more than Vfs offers to the rest of the kernel ---
+    int chmod_file(File& file, std::uint32_t mode);
+    int chown_file(File& file, std::uint32_t uid, std::uint32_t gid);
+    int utimes_file(File& file, const std::int64_t times[4]);
+    int statfs_file(File& file, StatFs& out);
+    int fchdir(File& file);
+    int getcwd(std::string& out);
+    int chroot(std::string_view path);
+    int access_found(const Found& what, int mode, const Credentials& cred);
+    int sync(File* file); ///< one file system, or all
+    /// memfd_create: a file of its own with these seals.
+    FileHandle memfd(std::string_view name, std::uint32_t seals);
+    /// openat2's restrictions on the way.
+    std::int64_t open_how(int dirfd, std::string_view path, const abi::open_how& how, FileHandle& out);
+
+    FsServices& services() { return *s_; }
+    const std::vector<std::unique_ptr<Mount>>& mounts() const { return mounts_; }
+    DentryPtr root() const { return root_->root; }
+    /// Mounts a node at a guest path; missing folders on the way are made up, and seen by the guest only.
+    Mount& mount(std::shared_ptr<FileSystem> fs, NodePtr node, std::string_view at, bool read_only, std::string source);
+    /// umount2: -EINVAL if nothing is mounted there, -EBUSY for what the guest was given.
+    int umount(std::string_view path);
+    void add_tree(std::string prefix, std::shared_ptr<AttrFs> tree) { trees_[std::move(prefix)] = std::move(tree); }
+    std::uint64_t next_anon_ino() { return ++anon_ino_; }
+    std::uint32_t next_minor() { return ++minor_; }
+    HostFs& host() { return *host_; }
+    std::map<const void*, const void*>& lock_waits() { return lock_waits_; }
+    int walk(int dirfd, std::string_view path, bool follow, bool empty_ok, Found& out, std::uint64_t resolve = 0);
+
+  private:
+    friend class Walker;
+    int start_of(int dirfd, std::string_view path, DentryPtr& out);
+    int walk_parent(int dirfd, std::string_view path, Parent& out);
+    int open_found(const Found& what, std::uint32_t flags, FileHandle& out);
+    int open_dentry(const DentryPtr& d, std::uint32_t flags, bool created, FileHandle& out);
+    /// Checks for making something new in a folder.
+    int may_create(const Parent& p);
+    int may_delete(const Parent& p, const DentryPtr& victim, bool directory);
+    int setattr_allowed(const DentryPtr& d, bool owner_only);
+    int chmod_node(const DentryPtr& d, std::uint32_t mode);
+    int chown_node(const DentryPtr& d, std::uint32_t uid, std::uint32_t gid);
+    int utimes_node(const DentryPtr& d, const std::int64_t times[4]);
+    DentryPtr process_root();
+    DentryPtr process_cwd();
+    DentryPtr make_mountpoint(std::string_view at);
+
+    std::unique_ptr<FsServices> s_;
+    std::shared_ptr<HostFs> host_;
+    std::shared_ptr<TmpFs> skeleton_, anonymous_;
+    std::map<std::string, std::shared_ptr<AttrFs>> trees_; ///< by the path they are mounted at
+    std::vector<std::unique_ptr<Mount>> mounts_;
+    Mount* root_{};
+    std::uint64_t anon_ino_{15000};
+    std::uint32_t minor_{20};
+    int mount_id_{20};
+    std::map<const void*, const void*> lock_waits_; ///< POSIX locks: who waits for whom
+};
+
+} // namespace rkperf::os

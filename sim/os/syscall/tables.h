@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The system calls by topic; syscall/dispatch.cpp makes one table of them.
+#pragma once
+
+#include <span>
+
+namespace rkperf::os {
+
+struct SyscallRow;
+
+std::span<const SyscallRow> fs_syscalls();
+std::span<const SyscallRow> mm_syscalls();
+std::span<const SyscallRow> process_syscalls();
+std::span<const SyscallRow> signal_syscalls();
+std::span<const SyscallRow> time_syscalls();
+std::span<const SyscallRow> misc_syscalls();
+std::span<const SyscallRow> perf_syscalls();
+
+} // namespace rkperf::os
