@@ -57,8 +57,13 @@ CoreMemoryParams cortex_a76_memory() {
     p.bus_read_interval_ps = 3500;  // M: LDP read 18.3 GB/s; eight chains in the L3 3.75 ns per line
     p.bus_write_interval_ps = 2100; // M: memset 29.5 GB/s
     p.l1i_next_lines = 2;           // est.
-    p.prefetch = {.streams = 8, .confirm = 2, .l1_ahead = 6, .l2_ahead = 20, .l3_ahead = 0, .in_flight = 24}; // est.
-    p.write_stream = {.l1_lines = 4, .l2_lines = 16, .l3_lines = 128, .buffers = 8};                          // est.
+    p.prefetch = {.streams = 8,
+                  .confirm = 2,
+                  .l1_ahead = 6,
+                  .l2_ahead = 20,
+                  .l3_ahead = 0,
+                  .in_flight = 40}; // est.; in flight: AnandTech 12785, 46 from the L2
+    p.write_stream = {.l1_lines = 4, .l2_lines = 16, .l3_lines = 128, .buffers = 8}; // est.
     return p;
 }
 

@@ -25,17 +25,20 @@ Dram::Dram(sc_core::sc_module_name name, PhysAddr base, std::uint64_t bytes, con
 Dram::Place Dram::place(PhysAddr pa) const {
     const std::uint64_t unit = (pa.v - base_.v) >> t_.channel_shift;
     // Higher address bits are folded in, so that power-of-two strides use all channels and banks.
-    const std::uint64_t channel = (unit ^ unit >> 5 ^ unit >> 11) % t_.channels;
-    const std::uint64_t in_channel = unit / t_.channels << t_.channel_shift;
-    const std::uint64_t row = in_channel / t_.row_bytes / t_.banks;
-    const std::uint64_t bank = (in_channel / t_.row_bytes ^ row) % t_.banks;
+    const std::uint64_t channel =
+        (unit ^ unit >> 5 ^ unit >> 8 ^ unit >> 11 ^ unit >> 14 ^ unit >> 17 ^ unit >> 20) % t_.channels;
+    const std::uint64_t rows = (unit / t_.channels << t_.channel_shift) / t_.row_bytes;
+    const std::uint64_t row = rows / t_.banks;
+    const std::uint64_t bank = (rows ^ rows >> 4 ^ rows >> 7 ^ rows >> 11) % t_.banks;
     return {.channel = static_cast<unsigned>(channel), .bank = static_cast<unsigned>(bank), .row = row};
 }
 
-// Banks of a channel are refreshed in turn, one every t_refi; channels are out of step by a quarter of that.
+// Banks of a channel are refreshed in turn, one every t_refi; channels are out of step. The turn is not the order of
+// addresses, lest a stream follow the refreshes from bank to bank (real controllers put off the refresh of a busy bank).
 std::uint64_t Dram::last_refresh(const Place& p, std::uint64_t at) const {
     const std::uint64_t round = t_.t_refi * t_.banks;
-    const std::uint64_t offset = t_.t_refi * p.bank + t_.t_refi / t_.channels * p.channel;
+    const std::uint64_t turn = p.bank * 7 % t_.banks;
+    const std::uint64_t offset = t_.t_refi * turn + t_.t_refi / t_.channels * p.channel;
     return at < offset ? 0 : (at - offset) / round * round + offset;
 }
 
@@ -85,9 +88,9 @@ void Dram::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& dela
     const std::uint64_t data = transfer(pa, arrival + t_.controller / 2);
     if (payload.is_write()) {
         ++stats_.writes;
-        // Writes are queued; they hold the requester up only by what the data pins are behind.
-        const std::uint64_t unloaded = arrival + t_.controller / 2 + t_.t_rp + t_.t_rcd + t_.rl;
-        delay = sc_core::sc_time::from_value(arrival - base + (data > unloaded ? data - unloaded : 0));
+        // Writes are queued; the requester waits only while the queue is full.
+        const std::uint64_t room = arrival + t_.write_queue;
+        delay = sc_core::sc_time::from_value(arrival - base + (data > room ? data - room : 0));
     } else {
         ++stats_.reads;
         delay = sc_core::sc_time::from_value(data + t_.line + t_.controller / 2 - base);

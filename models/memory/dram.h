@@ -33,6 +33,8 @@ class Dram : public sc_core::sc_module {
     tlm_utils::simple_target_socket<Dram> socket;
 
     Place place(PhysAddr pa) const;
+    /// When the last refresh of a bank up to `at` began (ps; 0: there was none).
+    std::uint64_t last_refresh(const Place& p, std::uint64_t at) const;
     const Stats& stats() const { return stats_; }
     const DramTiming& timing() const { return t_; }
 
@@ -48,7 +50,6 @@ class Dram : public sc_core::sc_module {
     void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay);
     std::uint64_t transfer(PhysAddr pa, std::uint64_t arrival);
     std::uint64_t after_refresh(const Place& p, std::uint64_t at) const;
-    std::uint64_t last_refresh(const Place& p, std::uint64_t at) const;
 
     PhysAddr base_;
     std::uint64_t bytes_;

@@ -10,19 +10,20 @@ namespace rkperf::mem {
 /// Times in picoseconds.
 struct DramTiming {
     std::string_view name;
-    unsigned channels;        ///< power of two
-    unsigned banks;           ///< per channel, all ranks; power of two
-    unsigned row_bytes;       ///< per channel; power of two
-    unsigned channel_shift;   ///< consecutive bytes on one channel: 1 << channel_shift
-    std::uint64_t line;       ///< 64 bytes on a channel's data pins
-    std::uint64_t rl;         ///< read command to first data
-    std::uint64_t t_rcd;      ///< activate to read or write
-    std::uint64_t t_rp;       ///< precharge, one bank
-    std::uint64_t t_ras;      ///< activate to precharge
-    std::uint64_t t_refi;     ///< between two per-bank refreshes of a channel
-    std::uint64_t t_rfc;      ///< per-bank refresh
-    std::uint64_t idle_close; ///< a row that is not used this long is closed
-    std::uint64_t controller; ///< scheduling and physical interface, both ways together
+    unsigned channels;         ///< power of two
+    unsigned banks;            ///< per channel, all ranks; power of two
+    unsigned row_bytes;        ///< per channel; power of two
+    unsigned channel_shift;    ///< consecutive bytes on one channel: 1 << channel_shift
+    std::uint64_t line;        ///< 64 bytes on a channel's data pins
+    std::uint64_t rl;          ///< read command to first data
+    std::uint64_t t_rcd;       ///< activate to read or write
+    std::uint64_t t_rp;        ///< precharge, one bank
+    std::uint64_t t_ras;       ///< activate to precharge
+    std::uint64_t t_refi;      ///< between two per-bank refreshes of a channel
+    std::uint64_t t_rfc;       ///< per-bank refresh
+    std::uint64_t idle_close;  ///< a row that is not used this long is closed
+    std::uint64_t write_queue; ///< time's worth of writes that a channel takes without making anyone wait
+    std::uint64_t controller;  ///< scheduling and physical interface, both ways together
 };
 
 /// RK3588: four 16-bit channels (facts: rk3588.md 4). Device times from JESD209-4 (LPDDR4X: tRCD 18 ns, tRPpb 18 ns,
@@ -42,6 +43,7 @@ inline constexpr DramTiming kLpddr4x2112{
     .t_refi = 488000,
     .t_rfc = 140000,
     .idle_close = 200000,
+    .write_queue = 300000,
     .controller = 12000,
 };
 
@@ -61,6 +63,7 @@ inline constexpr DramTiming kLpddr5_2736{
     .t_refi = 488000,
     .t_rfc = 140000,
     .idle_close = 200000,
+    .write_queue = 300000,
     .controller = 22000,
 };
 

@@ -37,7 +37,8 @@ struct CoreMemory::Impl final : DsuPort {
     std::uint64_t transact(DsuExtension& x, std::uint64_t pline, std::uint64_t now) override {
         if (!clock) throw std::logic_error(std::string(owner.name()) + ": access beyond the L2 before set_clock()");
         const std::uint64_t base = sc_core::sc_time_stamp().value();
-        const std::uint64_t asked = clock->time_of(Cycles(now)).v;
+        // Cycles before the last change of frequency have no time any more.
+        const std::uint64_t asked = clock->time_of(std::max(Cycles(now), clock->cycle_at(Picoseconds(0)))).v;
         std::uint64_t at = asked;
         if (sends_data(x.kind)) at = bus_write.reserve(at);
         payload.set_address(pline << kLineShift);

@@ -92,10 +92,10 @@ Timing PrivateCaches::store(std::uint64_t pline, unsigned offset, unsigned bytes
         }
     }
     if (stream_.line() == pline && !stream_.streaming()) {
-        if (stream_.add(offset, bytes)) {
-            whole_line_stored(now);
-        } else {
-            *line = nullptr; // the rest of the line's stores must be seen here
+        switch (stream_.add(offset, bytes)) {
+            case WriteStream::Added::whole: whole_line_stored(now); break;
+            case WriteStream::Added::part: *line = nullptr; break; // the rest of its stores must be seen here
+            case WriteStream::Added::rewritten: break_stream(now); break;
         }
     }
     return t;
@@ -200,7 +200,8 @@ Timing PrivateCaches::l1d_hit(CacheLine& l, std::uint64_t now, bool is_load) {
     }
     if (l.prefetched) {
         l.prefetched = false;
-        train(pline, is_load, now);
+        // While whole lines are written past the L1D, lines ahead of them must not be read.
+        if (is_load || !stream_.streaming()) train(pline, is_load, now);
     }
     return t;
 }
@@ -288,9 +289,17 @@ Timing PrivateCaches::streamed_store(std::uint64_t pline, unsigned offset, unsig
         stream_.begin(pline);
     }
     Timing t{.ready = now};
-    if (stream_.add(offset, bytes)) {
-        t.ready = write_whole_line(pline, now);
-        whole_line_stored(now);
+    switch (stream_.add(offset, bytes)) {
+        case WriteStream::Added::whole:
+            t.ready = write_whole_line(pline, now);
+            whole_line_stored(now);
+            break;
+        case WriteStream::Added::part: break;
+        case WriteStream::Added::rewritten:
+            stream_.end();
+            break_stream(now);
+            t = store_miss(pline, now, line);
+            break;
     }
     return t;
 }

@@ -26,14 +26,18 @@ class WriteStream {
         line_ = pline;
         mask_ = 0;
     }
-    /// Bytes stored to line(). True: the line is complete now.
-    bool add(unsigned offset, unsigned bytes) {
+    enum class Added : std::uint8_t {
+        part,     ///< new bytes; some are still missing
+        whole,    ///< the line is complete now
+        rewritten ///< nothing new: not a stream
+    };
+    /// Bytes stored to line().
+    Added add(unsigned offset, unsigned bytes) {
         const std::uint64_t m = (bytes >= 64 ? ~0ull : (1ull << bytes) - 1) << offset;
-        const bool was = mask_ == ~0ull;
+        if ((mask_ & m) == m) return Added::rewritten;
         mask_ |= m;
-        return !was && mask_ == ~0ull;
+        return mask_ == ~0ull ? Added::whole : Added::part;
     }
-    bool complete() const { return mask_ == ~0ull; }
     void end() { line_ = ~0ull; }
 
     /// A whole line was stored. True: write streaming begins with the next line.

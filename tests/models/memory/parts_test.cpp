@@ -151,11 +151,12 @@ TEST_CASE("random lines train nothing", "[memory][prefetch]") {
 }
 
 TEST_CASE("write streaming begins after enough whole lines and moves outwards", "[memory][stream]") {
+    using Added = WriteStream::Added;
     WriteStream s({.l1_lines = 2, .l2_lines = 4, .l3_lines = 6});
     const auto store_line = [&](std::uint64_t pline) {
         s.begin(pline);
-        for (unsigned o = 0; o < 48; o += 16) CHECK_FALSE(s.add(o, 16));
-        CHECK(s.add(48, 16));
+        for (unsigned o = 0; o < 48; o += 16) CHECK(s.add(o, 16) == Added::part);
+        CHECK(s.add(48, 16) == Added::whole);
         const bool entered = s.whole_line();
         s.end();
         return entered;
@@ -174,6 +175,7 @@ TEST_CASE("write streaming begins after enough whole lines and moves outwards", 
     CHECK_FALSE(s.streaming());
     CHECK(s.target() == WriteStream::Target::l1);
     s.begin(9);
-    CHECK_FALSE(s.add(0, 63));
-    CHECK_FALSE(s.complete());
+    CHECK(s.add(0, 63) == Added::part);
+    CHECK(s.add(8, 8) == Added::rewritten);
+    CHECK(s.add(60, 4) == Added::whole);
 }

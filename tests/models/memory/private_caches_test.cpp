@@ -357,6 +357,26 @@ TEST_CASE("a load of a line being gathered gets it, and ends the stream", "[memo
     CHECK(f.l1d(5 * 64) == State::modified);
 }
 
+TEST_CASE("a line that is written again and again becomes an ordinary one", "[memory][stream]") {
+    CoreMemoryParams p = without_prefetch(cortex_a55_memory());
+    p.write_stream.l1_lines = 2;
+    CachesFixture f(p);
+    CacheLine* line = nullptr;
+    f.go(0, Access::store, 8, &line);
+    CHECK(line == nullptr);
+    f.go(0, Access::store, 8, &line);
+    CHECK(line != nullptr); // may go to the core's fast path now
+    for (unsigned i = 1; i < 4; ++i) {
+        for (unsigned o = 0; o < 64; o += 32) f.go(i * 64 + o, Access::store, 32);
+    }
+    f.go(4 * 64, Access::store, 8, &line);
+    CHECK(line == nullptr);
+    CHECK(f.l1d(4 * 64) == State::invalid);
+    f.go(4 * 64, Access::store, 8, &line);
+    REQUIRE(line);
+    CHECK(line->state == State::modified);
+}
+
 TEST_CASE("a barrier lets gathered stores out", "[memory][stream]") {
     CoreMemoryParams p = without_prefetch(cortex_a55_memory());
     p.write_stream.l1_lines = 1;
