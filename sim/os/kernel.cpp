@@ -4,6 +4,7 @@
 
 #include "sim/os/exec/exec.h"
 #include "sim/os/irq/gic_driver.h"
+#include "sim/os/process/futex.h"
 #include "sim/os/process/process.h"
 #include "sim/os/sched/scheduler.h"
 #include "sim/os/signal/signals.h"
@@ -62,7 +63,7 @@ Kernel::Kernel(std::span<cpu::Core* const> cores, mem::PhysicalMemory& memory, c
         auto* idle = new Task(*this);
         idle->kthread = true;
         idle->pid = idle->tgid = 0;
-        std::snprintf(idle->comm, sizeof idle->comm, "swapper/%zu", i);
+        std::strcpy(idle->comm, ("swapper/" + std::to_string(i)).c_str());
         idle->fibre = std::make_unique<Fibre>();
         idle->process = std::make_shared<Process>();
         idle->task_cpu = idle->on_cpu = static_cast<int>(i);
@@ -76,6 +77,7 @@ Kernel::Kernel(std::span<cpu::Core* const> cores, mem::PhysicalMemory& memory, c
     sched_ = std::make_unique<Scheduler>(*this);
     gic_ = std::make_unique<GicDriver>(*this);
     time_ = std::make_unique<TimeKeeper>(*this);
+    futexes_ = std::make_unique<FutexTable>();
     signals_ = std::make_unique<Signals>(*this);
     vfs_ = make_vfs(*this, config_.mounts);
     perf_ = std::make_unique<ke::Perf>(*this, config_.perf);
@@ -159,6 +161,21 @@ void Kernel::idle_loop(int cpu) {
         p.core->set_irq_mask(false); // takes what woke us
         if (p.idle->need_resched && !sched_->has_runnable(cpu)) sched_->newidle_balance(cpu);
     }
+}
+
+void Kernel::interrupt() { ++private_->interrupts; }
+
+void Kernel::deliver_interrupt() {
+    private_->interrupts = 0;
+    // As a terminal does: SIGINT to the group of the program that was started.
+    for (const auto& [tid, t] : pids_)
+        if (t->process->leader == t && t->parent && t->parent->pid == 1) {
+            const int group = t->process->pgid;
+            for (const auto& [id, member] : pids_)
+                if (member->process->leader == member && member->process->pgid == group)
+                    signals_->send_process(*member, siginfo_kernel(SIGINT));
+            return;
+        }
 }
 
 void Kernel::end_run(int status) {
@@ -267,12 +284,37 @@ void Kernel::exit_to_user_mode() {
             signals_->do_notify_resume();
             continue;
         }
+        if (t.rseq_event) {
+            core().set_irq_mask(false);
+            rseq_handle_resume(t);
+            continue;
+        }
         break;
     }
     Task& t = cur();
     t.syscall_nr = -1;
     t.stime += (core().now().v - t.kernel_since_ps) / 1000;
     if (config_.timeout != kNever && core().now() >= config_.timeout) end_run(kStatusTimeout);
+    if (private_->interrupts) deliver_interrupt();
+}
+
+void Kernel::rseq_handle_resume(Task& t) {
+    t.rseq_event = false;
+    if (!t.rseq) return;
+    const auto cpu = static_cast<std::uint32_t>(this_cpu());
+    const std::uint32_t ids[2] = {cpu, cpu}; // cpu_id_start, cpu_id
+    std::uint64_t cs = 0;
+    bool ok = !put_user(t.rseq, ids, sizeof ids) && !get(t.rseq + 8, cs);
+    if (ok && cs) {
+        // struct rseq_cs: version, flags, start_ip, post_commit_offset, abort_ip
+        std::uint64_t d[4];
+        std::uint32_t sig = 0;
+        ok = !get(cs, d) && !get(d[3] - 4, sig) && sig == t.rseq_sig;
+        if (ok && user().pc - d[1] < d[2]) user().pc = d[3];
+        const std::uint64_t none = 0;
+        if (ok) ok = !put(t.rseq + 8, none);
+    }
+    if (!ok) signals_->force(t, siginfo_kernel(SIGSEGV));
 }
 
 // --- sleeping ---

@@ -76,6 +76,10 @@ struct SyscallRow {
     int nargs;
 };
 
+/// What uname(2) and /proc/version say.
+inline constexpr const char* kOsRelease = "6.1.0-rkperf";
+inline constexpr const char* kOsVersion = "#1 SMP PREEMPT_VOLUNTARY rkperf";
+
 /// Wait status reported when --timeout-sim ended the run.
 inline constexpr int kStatusTimeout = -1;
 
@@ -127,6 +131,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     GicDriver& gic() { return *gic_; }
     TimeKeeper& time() { return *time_; }
     Signals& signals() { return *signals_; }
+    struct FutexTable& futexes() { return *futexes_; }
     PageAllocator& pages() { return *pages_; }
     ke::Perf& perf() { return *perf_; }
     Vfs& vfs() { return *vfs_; }
@@ -248,6 +253,9 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void perf_file_released(ke::FileOperations* ops);
     static bool has_cap(const Task& t, int cap); ///< number of <linux/capability.h>
 
+    /// Fills a page of a special mapping (vdso); false if memory ran out.
+    bool write_special_page(AddressSpace& as, std::uint64_t va, const void* from, std::size_t n);
+    ke::UserInfo* user_info(std::uint32_t uid);
     std::uint16_t alloc_asid();
     std::uint64_t next_anon_ino() { return ++anon_ino_; }
     /// The page that fills anonymous memory until it is written.
@@ -270,6 +278,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void start_init();
     [[noreturn]] void idle_loop(int cpu);
     void run_irq(ke::PtRegs& regs, KernelSymbol entry);
+    void deliver_interrupt();
+    void rseq_handle_resume(Task& t);
     void save_pt_regs(Task& t, const a64::CpuState& s);
     /// Registers of kernel code at `pc` in the innermost frame entered on this CPU.
     void kernel_regs(ke::PtRegs& regs, std::uint64_t pc);
@@ -283,12 +293,14 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     std::unique_ptr<GicDriver> gic_;
     std::unique_ptr<TimeKeeper> time_;
     std::unique_ptr<Signals> signals_;
+    std::unique_ptr<FutexTable> futexes_;
     std::map<int, Task*> pids_;
     int last_pid_{};
     std::uint16_t last_asid_{};
     std::uint64_t anon_ino_{};
     PhysAddr zero_page_{};
     std::set<int> unknown_syscalls_;
+    std::map<std::uint32_t, std::unique_ptr<ke::UserInfo>> users_;
     std::vector<KernelObserver*> observers_;
     std::vector<std::string> log_;
     std::function<void(int)> on_exit_;

@@ -14,7 +14,7 @@ namespace rkperf::os {
 namespace {
 
 // Numbers of <linux/capability.h>.
-constexpr int CAP_IPC_LOCK = 14, CAP_SYS_PTRACE = 19, CAP_SYS_ADMIN = 21, CAP_PERFMON = 38;
+constexpr int CAP_KILL = 5, CAP_IPC_LOCK = 14, CAP_SYS_PTRACE = 19, CAP_SYS_ADMIN = 21, CAP_PERFMON = 38;
 
 class PerfFileRef final : public ke::FileRef {
   public:
@@ -152,6 +152,15 @@ void Kernel::disable_percpu_irq(unsigned intid) { gic_->enable_percpu(intid, fal
 
 // --- tasks ---
 
+ke::UserInfo* Kernel::user_info(std::uint32_t uid) {
+    auto& u = users_[uid];
+    if (!u) {
+        u = std::make_unique<ke::UserInfo>();
+        u->uid = uid;
+    }
+    return u.get();
+}
+
 Task* Kernel::find_task(int tid) {
     const auto it = pids_.find(tid);
     return it == pids_.end() ? nullptr : it->second;
@@ -216,6 +225,7 @@ bool Kernel::capable(ke::Capability cap) {
     case ke::Capability::sys_admin: return has_cap(t, CAP_SYS_ADMIN);
     case ke::Capability::sys_ptrace: return has_cap(t, CAP_SYS_PTRACE);
     case ke::Capability::ipc_lock: return has_cap(t, CAP_IPC_LOCK);
+    case ke::Capability::kill: return has_cap(t, CAP_KILL);
     }
     return false;
 }

@@ -87,10 +87,14 @@ struct Process {
     bool group_exit{};
     int group_exit_code{};
     int group_stop_signal{};            ///< not 0: stopped
+    bool stop_reported{}, continued{};  ///< what wait() has still to tell
+    bool reaped{};                      ///< nobody waits: it goes as soon as it has ended
+    struct Task* exec_waiter{};         ///< thread in execve that waits for the others to end
     int live{};                         ///< threads that have not exited
     // accounting of threads that have exited and of reaped children, in ns
     std::uint64_t utime{}, stime{}, cutime{}, cstime{};
     std::uint64_t min_flt{}, maj_flt{}, nvcsw{}, nivcsw{}, cmin_flt{}, cmaj_flt{};
+    std::shared_ptr<struct ProcessTimers> timers; ///< made on first use
     bool dumpable{true};
     bool child_subreaper{};
     std::string exe_path;               ///< as the guest sees it
@@ -142,6 +146,7 @@ struct Task : ke::TaskBase {
     int exit_code{};                    ///< wait status
     WaitQueueHead* vfork_done{};
     bool vfork_released{};
+    bool exec_killed{};                 ///< ends because another thread of the process executes a program
 
     // signals
     SigSet blocked{}, saved_sigmask{};
@@ -149,11 +154,16 @@ struct Task : ke::TaskBase {
     PendingSignals pending;
     std::uint64_t altstack_sp{}, altstack_size{};
     int altstack_flags{2}; ///< SS_DISABLE
+    std::unique_ptr<WaitQueueHead> signalfd_wq; ///< made on first use
+    std::uint64_t fault_address{}, fault_code{}; ///< of the last synchronous fault, for sigcontext
     int syscall_nr{-1};    ///< of the system call being executed, for restart
     bool syscall_restart{}; ///< it returned one of the kernel's restart codes, still to be resolved
     std::uint64_t orig_x0{};
     std::function<std::int64_t()> restart_block;
     int pdeath_signal{};
+    std::uint64_t rseq{};        ///< address of the restartable-sequence area, 0: none
+    std::uint32_t rseq_sig{};
+    bool rseq_event{};           ///< switched, migrated or signalled since the last return to EL0
     int seccomp_mode{};
     int timer_slack_ns{50000};
 

@@ -119,6 +119,14 @@ std::uint64_t Kernel::virt_to_phys(std::uint64_t user_va) {
 
 std::uint64_t Kernel::page_size_at(std::uint64_t va) { return virt_to_phys(va) ? kPageSize : 0; }
 
+bool Kernel::write_special_page(AddressSpace& as, std::uint64_t va, const void* from, std::size_t n) {
+    if (as.handle_fault(va, false, true, false).signal) return false;
+    const auto pa = as.lookup(va, false);
+    if (!pa) return false;
+    std::memcpy(memory_.host(*pa), from, n);
+    return true;
+}
+
 std::size_t Kernel::access_remote(AddressSpace& as, std::uint64_t addr, void* buffer, std::size_t n, bool write) {
     auto* b = static_cast<std::uint8_t*>(buffer);
     std::size_t done = 0;

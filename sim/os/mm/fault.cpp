@@ -147,7 +147,7 @@ FaultResult AddressSpace::fault_in(Vma& v, std::uint64_t page, bool write, std::
         return r;
     }
     Frame f(os_, KernelSymbol::do_anonymous_page);
-    if (!write && !shared) {
+    if (!write && !shared && v.kind != VmaKind::special) {
         pages.get(os_.zero_page());
         install(os_.zero_page(), false);
     } else {

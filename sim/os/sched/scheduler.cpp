@@ -243,6 +243,7 @@ void Scheduler::context_switch(int cpu, Task& prev, Task& next) {
         p.current = &next;
         next.on_cpu = cpu;
         next.task_cpu = cpu;
+        next.rseq_event = next.rseq != 0;
         next.se.exec_start = p.core->now().v / 1000;
         next.se.slice_start_runtime = next.sum_exec_runtime;
         if (next.as) {

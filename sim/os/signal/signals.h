@@ -30,6 +30,9 @@ class Signals {
     std::int64_t kill(int pid, int signo);
     std::int64_t tgkill(int tgid, int tid, int signo);
 
+    /// Makes a task notice its pending signals: wakes it from an interruptible sleep (`fatal`: from a stop too) or kicks
+    /// it out of EL0.
+    void wake(Task& t, bool fatal);
     static bool pending(const Task& t); ///< an unblocked one, or an exit or stop to do
     /// Takes the next signal that the mask lets through (lowest number first, synchronous ones before).
     bool dequeue(Task& t, SigSet mask, SigInfo& info);
@@ -45,6 +48,11 @@ class Signals {
     int do_sigaction(Task& t, int signo, const SigAction* act, SigAction* old);
 
   private:
+    int queue(Task& t, PendingSignals& where, const SigInfo& info, Task* wake_target);
+    /// Resolves a restart code left by the interrupted system call.
+    void restart_or_interrupt(Task& t, bool sa_restart, bool handler);
+    void stop_here(Task& t);
+
     Kernel& os_;
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "sim/os/kernel.h"
 #include "sim/os/syscall/dispatch.h"
 
 #include "sim/os/exec/id_registers.h"
@@ -54,6 +55,11 @@ void do_fault(Kernel& k, Task& t, bool exec) {
     }
     Frame f(k, KernelSymbol::do_page_fault);
     const FaultResult r = t.as->handle_fault(addr, fault.write && !fault.cache_maintenance, exec, true);
+    if (r.signal) {
+        // ESR_EL1: EC 0x20/0x24 (lower level instruction/data abort), IL, ISS with WnR and the fault status.
+        t.fault_address = addr;
+        t.fault_code = (exec ? 0x82000000ull : 0x92000000ull) | (fault.write ? 0x40 : 0) | fault.status;
+    }
     if (r.signal) k.signals().force(t, siginfo_fault(r.signal, r.code, exec ? k.user().pc : fault.addr));
 }
 

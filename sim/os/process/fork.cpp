@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/os/exec/exec.h"
+#include "sim/os/process/process.h"
+#include "sim/os/sched/scheduler.h"
+#include "sim/os/signal/signals.h"
+#include "sim/os/time/time_keeper.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sched.h>
+
+namespace rkperf::os {
+
+namespace {
+
+constexpr std::uint64_t kInfinity = ~std::uint64_t{0};
+constexpr std::uint64_t kAllCaps = (1ull << 41) - 1;
+constexpr std::uint64_t kCloneIntoCgroup = 0x200000000ull, kCloneClearSighand = 0x100000000ull;
+
+std::array<Rlimit, 16> default_rlimits() {
+    std::array<Rlimit, 16> r;
+    r.fill({kInfinity, kInfinity});
+    r[3] = {8ull << 20, kInfinity};   // STACK
+    r[4] = {0, kInfinity};            // CORE
+    r[6] = {31000, 31000};            // NPROC
+    r[7] = {1024, 524288};            // NOFILE
+    r[8] = {8ull << 20, 8ull << 20};  // MEMLOCK
+    r[11] = {31000, 31000};           // SIGPENDING
+    r[12] = {819200, 819200};         // MSGQUEUE
+    r[13] = {0, 0};                   // NICE
+    r[14] = {0, 0};                   // RTPRIO
+    return r;
+}
+
+void child_returns(Kernel& k, Task& child) {
+    k.sched().finish_switch();
+    if (child.set_child_tid) k.put(child.set_child_tid, child.pid);
+    child.kernel_since_ps = k.core().now().v;
+    k.user_loop();
+}
+
+/// Process 1: waits for its children until the program has ended.
+void init_main(Kernel& k, Task& init, int program_pid) {
+    k.sched().finish_switch();
+    k.core().set_irq_mask(false);
+    for (;;) {
+        WaitResult r;
+        const std::int64_t pid = do_wait(k, init, 0, 0, 4 /* WEXITED */, r);
+        if (pid == program_pid) k.end_run(r.status);
+        if (pid >= 0) continue;
+        init.state = TaskState::interruptible; // no child left
+        k.schedule();
+    }
+}
+
+} // namespace
+
+void set_comm(Kernel& k, Task& t, std::string_view name, bool exec) {
+    std::memset(t.comm, 0, sizeof t.comm);
+    std::memcpy(t.comm, name.data(), std::min(name.size(), sizeof t.comm - 1));
+    k.perf().perf_event_comm(t, exec);
+}
+
+Task& create_init_task(Kernel& k, const InitProgram& program) {
+    auto process_of = [&](Task& t) {
+        auto p = std::make_shared<Process>();
+        p->tgid = t.pid;
+        p->pgid = p->sid = t.pid;
+        p->threads.push_back(&t);
+        p->leader = &t;
+        p->live = 1;
+        p->sighand = std::make_shared<SigHand>();
+        p->rlimits = default_rlimits();
+        p->wait_chldexit = std::make_unique<WaitQueueHead>(k);
+        p->start_time_ns = k.time().now_ns();
+        t.process = p;
+        t.group_leader = &t;
+        t.tgid = t.pid;
+    };
+    auto* init = new Task(k);
+    init->pid = 1;
+    process_of(*init);
+    init->kthread = true;
+    init->real_parent = init->parent = k.here().idle;
+    std::strcpy(init->comm, "init");
+    init->user = k.user_info(0);
+    init->files = std::make_shared<FdTable>();
+    init->fs = std::make_shared<FsContext>();
+    k.register_task(*init);
+
+    auto* t = new Task(k);
+    t->pid = k.alloc_pid();
+    process_of(*t);
+    t->real_parent = t->parent = init;
+    init->process->children.push_back(t);
+    t->exit_signal = SIGCHLD;
+    std::strcpy(t->comm, "init");
+    t->user = k.user_info(0);
+    t->cred.cap_effective = t->cred.cap_permitted = t->cred.cap_bounding = kAllCaps;
+    t->files = std::make_shared<FdTable>();
+    t->fs = std::make_shared<FsContext>();
+    t->fs->cwd = k.config().mounts.cwd.empty() ? "/" : k.config().mounts.cwd;
+    t->cpus_allowed = program.affinity;
+    t->start_time_ns = k.time().now_ns();
+    for (int fd = 0; fd < 3; ++fd) t->files->set(fd, k.vfs().stdio(fd), false, 1024);
+    k.register_task(*t);
+
+    t->fibre = std::make_unique<Fibre>([&k, t, program] {
+        k.sched().finish_switch();
+        k.core().set_irq_mask(false);
+        t->kernel_since_ps = k.core().now().v;
+        FileHandle file;
+        std::int64_t r = k.vfs().openat(-100, program.path, 0, 0, file);
+        if (r >= 0) r = do_execve(k, *t, file, program.path, program.argv, program.envp);
+        if (r < 0) {
+            k.pr_info("cannot start " + program.path + ": errno " + std::to_string(-r));
+            k.do_group_exit(127 << 8);
+        }
+        k.user_loop();
+    });
+    const int pid = t->pid;
+    init->fibre = std::make_unique<Fibre>([&k, init, pid] { init_main(k, *init, pid); });
+    init->cpus_allowed = k.cpu_possible_mask();
+    k.sched().wake_up_new_task(*init);
+    return *t;
+}
+
+std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
+    const std::uint64_t flags = a.flags;
+    Frame f(k, KernelSymbol::kernel_clone);
+    if ((flags & (CLONE_NEWNS | CLONE_FS)) == (CLONE_NEWNS | CLONE_FS)) return -EINVAL;
+    if ((flags & CLONE_THREAD) && !(flags & CLONE_SIGHAND)) return -EINVAL;
+    if ((flags & CLONE_SIGHAND) && !(flags & CLONE_VM)) return -EINVAL;
+    if ((flags & kCloneClearSighand) && (flags & CLONE_SIGHAND)) return -EINVAL;
+    if (flags & (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWCGROUP)) {
+        k.pr_info("clone: namespaces are not implemented: EINVAL");
+        return -EINVAL;
+    }
+    if (flags & (CLONE_PIDFD | kCloneIntoCgroup)) {
+        k.pr_info("clone: CLONE_PIDFD and CLONE_INTO_CGROUP are not implemented: EINVAL");
+        return -EINVAL;
+    }
+    const bool thread = flags & CLONE_THREAD;
+
+    auto owned = std::make_unique<Task>(k);
+    Task& c = *owned;
+    c.pid = k.alloc_pid();
+    std::memcpy(c.comm, t.comm, sizeof c.comm);
+    c.cred = t.cred;
+    c.user = t.user;
+    k.read_user_context(t, c.ctx);
+    c.ctx.x[0] = 0;
+    if (a.stack) c.ctx.sp = a.stack;
+    if (flags & CLONE_SETTLS) c.ctx.tpidr_el0 = a.tls;
+    c.pt_regs = t.pt_regs;
+    c.pt_regs.regs[0] = 0;
+    if (a.stack) c.pt_regs.sp = a.stack;
+    c.blocked = t.blocked;
+    c.seccomp_mode = t.seccomp_mode;
+    c.timer_slack_ns = t.timer_slack_ns;
+    c.start_time_ns = k.time().now_ns();
+    c.files = flags & CLONE_FILES ? t.files : t.files->clone();
+    c.fs = flags & CLONE_FS ? t.fs : std::make_shared<FsContext>(*t.fs);
+    if (!(flags & CLONE_VM) || (flags & CLONE_VFORK)) {
+        c.altstack_sp = t.altstack_sp, c.altstack_size = t.altstack_size, c.altstack_flags = t.altstack_flags;
+    }
+    if (thread) {
+        c.process = t.process;
+        c.tgid = t.tgid;
+        c.group_leader = t.group_leader;
+        c.parent = t.parent;
+        c.real_parent = t.real_parent;
+        c.exit_signal = -1;
+    } else {
+        auto p = std::make_shared<Process>();
+        const Process& from = *t.process;
+        p->tgid = c.pid;
+        p->pgid = from.pgid;
+        p->sid = from.sid;
+        p->leader = &c;
+        p->live = 1;
+        p->rlimits = from.rlimits;
+        p->dumpable = from.dumpable;
+        p->exe_path = from.exe_path;
+        p->auxv = from.auxv;
+        p->start_time_ns = c.start_time_ns;
+        p->wait_chldexit = std::make_unique<WaitQueueHead>(k);
+        p->sighand = flags & CLONE_SIGHAND ? from.sighand : std::make_shared<SigHand>(*from.sighand);
+        if (flags & kCloneClearSighand)
+            for (SigAction& act : p->sighand->action)
+                if (act.handler != 1) act = {};
+        c.process = p;
+        c.tgid = c.pid;
+        c.group_leader = &c;
+        c.parent = flags & CLONE_PARENT ? t.parent : t.process->leader;
+        c.real_parent = c.parent;
+        c.exit_signal = a.exit_signal;
+    }
+    k.sched().fork(c, t);
+    if (const int r = k.perf().perf_event_init_task(c, flags)) {
+        k.perf().perf_event_free_task(c);
+        return r;
+    }
+    if (flags & CLONE_VM) {
+        c.as = t.as;
+    } else {
+        Frame g(k, KernelSymbol::dup_mm);
+        c.as = t.as->fork();
+    }
+    c.mm = c.as.get();
+    if (flags & CLONE_CHILD_SETTID) c.set_child_tid = a.child_tid;
+    if (flags & CLONE_CHILD_CLEARTID) c.clear_child_tid = a.child_tid;
+    if (flags & CLONE_PARENT_SETTID) k.put(a.parent_tid, c.pid); // a bad address is ignored, as on Linux
+    if (thread) {
+        c.process->threads.push_back(&c);
+        ++c.process->live;
+    } else {
+        c.process->threads.push_back(&c);
+        c.parent->process->children.push_back(&c);
+    }
+    Task* child = owned.release();
+    child->fibre = std::make_unique<Fibre>([&k, child] { child_returns(k, *child); });
+    k.register_task(*child);
+    k.perf().perf_event_fork(*child);
+    const int pid = child->pid;
+    WaitQueueHead done(k);
+    if (flags & CLONE_VFORK) {
+        child->vfork_done = &done;
+        ++child->refs;
+    }
+    k.sched().wake_up_new_task(*child);
+    if (flags & CLONE_VFORK) {
+        k.wait_event(done, [&] { return child->vfork_released || child->process->group_exit; });
+        child->vfork_done = nullptr;
+        k.drop_ref(*child);
+    }
+    return pid;
+}
+
+void release_vfork_parent(Task& t) {
+    t.vfork_released = true;
+    if (t.vfork_done) t.vfork_done->wake_up_all();
+}
+
+} // namespace rkperf::os

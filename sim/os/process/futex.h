@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tasks that sleep on futex words.
+#pragma once
+
+#include "sim/os/task.h"
+
+#include <cstdint>
+#include <list>
+
+namespace rkperf::os {
+
+struct FutexKey {
+    static constexpr std::uint64_t kShared = ~std::uint64_t{0};
+    std::uint64_t space{};   ///< ASID, or kShared
+    std::uint64_t address{}; ///< virtual address, or physical if shared
+    bool operator==(const FutexKey&) const = default;
+};
+
+struct FutexWaiter {
+    Task* task{};
+    FutexKey key;
+    std::uint32_t bitset{};
+    bool woken{};
+};
+
+/// All waiters, in order of arrival.
+struct FutexTable {
+    std::list<FutexWaiter*> waiters;
+};
+
+} // namespace rkperf::os

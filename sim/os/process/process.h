@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Life of tasks: the first one, clone, exec's share, exit, wait; futexes.
+#pragma once
+
+#include "sim/os/kernel.h"
+
+#include <string>
+#include <string_view>
+
+namespace rkperf::os {
+
+/// Creates process 1 (adopts orphans, reaps, ends the run when the program has ended) with the program as its child.
+Task& create_init_task(Kernel& k, const InitProgram& program);
+
+struct CloneArgs {
+    std::uint64_t flags{};
+    int exit_signal{};
+    std::uint64_t stack{}, parent_tid{}, child_tid{}, tls{};
+    std::uint64_t pidfd{};
+};
+/// clone, clone3, fork, vfork: the child's pid, or negative errno.
+std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a);
+
+/// wait4 and waitid. type: P_ALL 0, P_PID 1, P_PGID 2.
+struct WaitResult {
+    int pid{}, status{}, code{};
+    std::uint32_t uid{};
+    std::uint64_t utime{}, stime{}, min_flt{}, maj_flt{}, nvcsw{}, nivcsw{};
+};
+std::int64_t do_wait(Kernel& k, Task& t, int type, int id, int options, WaitResult& result);
+
+/// exec: ends the other threads of the process. 0 or -EAGAIN.
+int de_thread(Kernel& k, Task& t);
+/// exec or exit of a vfork child: its parent goes on.
+void release_vfork_parent(Task& t);
+void set_comm(Kernel& k, Task& t, std::string_view name, bool exec);
+
+/// Futex operations (FUTEX_WAIT, WAKE, REQUEUE, CMP_REQUEUE, WAKE_OP, WAIT_BITSET, WAKE_BITSET, LOCK_PI, UNLOCK_PI).
+std::int64_t do_futex(Kernel& k, Task& t, const SyscallArgs& a);
+int futex_wake(Kernel& k, Task& t, std::uint64_t uaddr, bool is_private, int count, std::uint32_t bitset);
+void exit_robust_list(Kernel& k, Task& t);
+
+} // namespace rkperf::os

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Delivery of signals at the return to EL0: the frame on the user stack (struct rt_sigframe of arm64), restart of
+// system calls, stops, deaths, and rt_sigreturn.
+#include "sim/os/kernel.h"
+#include "sim/os/signal/signals.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace rkperf::os {
+
+namespace {
+
+// Layout of struct rt_sigframe (arch/arm64: siginfo, ucontext) and of the records in sigcontext.__reserved.
+constexpr std::uint64_t kUcontext = 128;
+constexpr std::uint64_t kUcStack = kUcontext + 16, kUcSigmask = kUcontext + 40;
+constexpr std::uint64_t kMcontext = kUcontext + 176; ///< fault_address, regs[31], sp, pc, pstate, then 16-aligned records
+constexpr std::uint64_t kReserved = kMcontext + 288;
+constexpr std::uint64_t kFrameBytes = kReserved + 4096;
+constexpr std::uint64_t kFrameRecord = kFrameBytes; ///< fp, lr
+constexpr std::uint64_t kTotal = kFrameBytes + 16;
+constexpr std::uint32_t kFpsimdMagic = 0x46508001, kFpsimdSize = 528;
+constexpr std::uint32_t kEsrMagic = 0x45535201, kEsrSize = 16;
+
+constexpr std::uint64_t kSaNodefer = 0x40000000, kSaResethand = 0x80000000, kSaRestart = 0x10000000, kSaOnstack = 0x08000000,
+                        kSaRestorer = 0x04000000;
+constexpr int kSsDisable = 2, kSsOnstack = 1;
+constexpr std::uint64_t kSsAutodisarm = 1ull << 31;
+constexpr SigSet bit(int signo) { return 1ull << (signo - 1); }
+constexpr SigSet kStop = bit(SIGSTOP) | bit(SIGTSTP) | bit(SIGTTIN) | bit(SIGTTOU);
+constexpr SigSet kIgnore = bit(SIGCHLD) | bit(SIGCONT) | bit(SIGURG) | bit(SIGWINCH);
+constexpr SigSet kCore = bit(SIGQUIT) | bit(SIGILL) | bit(SIGTRAP) | bit(SIGABRT) | bit(SIGFPE) | bit(SIGSEGV) | bit(SIGBUS) |
+                         bit(SIGSYS) | bit(SIGXCPU) | bit(SIGXFSZ);
+
+bool on_altstack(const Task& t, std::uint64_t sp) {
+    return t.altstack_size && sp > t.altstack_sp && sp <= t.altstack_sp + t.altstack_size;
+}
+
+template <class T>
+void put(std::vector<std::uint8_t>& f, std::uint64_t at, T v) {
+    std::memcpy(f.data() + at, &v, sizeof v);
+}
+template <class T>
+T get(const std::vector<std::uint8_t>& f, std::uint64_t at) {
+    T v;
+    std::memcpy(&v, f.data() + at, sizeof v);
+    return v;
+}
+
+} // namespace
+
+int Signals::setup_frame(Task& t, const SigInfo& info, const SigAction& action, SigSet old_mask) {
+    Frame fr(os_, KernelSymbol::setup_rt_frame);
+    a64::CpuState& u = os_.user();
+    std::uint64_t sp = u.x[a64::kSp];
+    if ((action.flags & kSaOnstack) && !(t.altstack_flags & kSsDisable) && !on_altstack(t, sp)) sp = t.altstack_sp + t.altstack_size;
+    const std::uint64_t frame = (sp & ~std::uint64_t{15}) - kTotal;
+
+    std::vector<std::uint8_t> f(kTotal);
+    std::memcpy(f.data(), info.raw.data(), info.raw.size());
+    put<std::uint64_t>(f, kUcStack, t.altstack_sp);
+    put<std::int32_t>(f, kUcStack + 8, t.altstack_flags == kSsDisable ? kSsDisable : on_altstack(t, u.x[a64::kSp]) ? kSsOnstack : 0);
+    put<std::uint64_t>(f, kUcStack + 16, t.altstack_size);
+    put<SigSet>(f, kUcSigmask, old_mask);
+    put<std::uint64_t>(f, kMcontext, t.fault_address);
+    std::memcpy(f.data() + kMcontext + 8, u.x, 31 * 8);
+    put<std::uint64_t>(f, kMcontext + 256, u.x[a64::kSp]);
+    put<std::uint64_t>(f, kMcontext + 264, u.pc);
+    put<std::uint64_t>(f, kMcontext + 272, u.nzcv);
+    put<std::uint32_t>(f, kReserved, kFpsimdMagic);
+    put<std::uint32_t>(f, kReserved + 4, kFpsimdSize);
+    put<std::uint32_t>(f, kReserved + 8, u.fpsr);
+    put<std::uint32_t>(f, kReserved + 12, u.fpcr);
+    std::memcpy(f.data() + kReserved + 16, u.v, sizeof u.v);
+    if (t.fault_code) {
+        put<std::uint32_t>(f, kReserved + kFpsimdSize, kEsrMagic);
+        put<std::uint32_t>(f, kReserved + kFpsimdSize + 4, kEsrSize);
+        put<std::uint64_t>(f, kReserved + kFpsimdSize + 8, t.fault_code);
+    }
+    put<std::uint64_t>(f, kFrameRecord, u.x[29]);
+    put<std::uint64_t>(f, kFrameRecord + 8, u.x[30]);
+    if (os_.put_user(frame, f.data(), f.size())) return -EFAULT;
+
+    a64::CpuState& now = os_.user(); // put_user may have slept
+    now.x[0] = static_cast<std::uint64_t>(info.signo());
+    now.x[1] = frame;
+    now.x[2] = frame + kUcontext;
+    now.x[a64::kSp] = frame;
+    now.x[29] = frame + kFrameRecord;
+    now.x[30] = action.flags & kSaRestorer ? action.restorer : t.as->vdso;
+    now.pc = action.handler;
+    if (t.altstack_flags & static_cast<int>(kSsAutodisarm)) t.altstack_size = 0, t.altstack_flags = kSsDisable;
+    return 0;
+}
+
+std::int64_t Signals::sigreturn() {
+    Frame fr(os_, KernelSymbol::__arm64_sys_rt_sigreturn);
+    Task& t = os_.cur();
+    const std::uint64_t frame = os_.user().x[a64::kSp];
+    std::vector<std::uint8_t> f(kTotal);
+    const bool ok = !(frame & 15) && !os_.get_user(f.data(), frame, f.size()) && get<std::uint32_t>(f, kReserved) == kFpsimdMagic;
+    const std::uint64_t pstate = ok ? get<std::uint64_t>(f, kMcontext + 272) : 0;
+    // Only flags and the like may come back from user memory: the mode bits must be EL0t, nothing masked.
+    if (!ok || (pstate & 0x3df)) {
+        force(t, siginfo_fault(SIGSEGV, 1, frame));
+        return 0;
+    }
+    a64::CpuState& u = os_.user();
+    std::memcpy(u.x, f.data() + kMcontext + 8, 31 * 8);
+    u.x[a64::kSp] = get<std::uint64_t>(f, kMcontext + 256);
+    u.pc = get<std::uint64_t>(f, kMcontext + 264);
+    u.nzcv = static_cast<std::uint32_t>(pstate & 0xf0000000u);
+    u.fpsr = get<std::uint32_t>(f, kReserved + 8);
+    u.fpcr = get<std::uint32_t>(f, kReserved + 12);
+    std::memcpy(u.v, f.data() + kReserved + 16, sizeof u.v);
+    set_blocked(t, get<SigSet>(f, kUcSigmask));
+    const int flags = get<std::int32_t>(f, kUcStack + 8);
+    if (!on_altstack(t, u.x[a64::kSp])) {
+        t.altstack_sp = get<std::uint64_t>(f, kUcStack);
+        t.altstack_size = flags & kSsDisable ? 0 : get<std::uint64_t>(f, kUcStack + 16);
+        t.altstack_flags = flags & kSsDisable ? kSsDisable : flags & ~kSsOnstack;
+    }
+    t.syscall_nr = -1;
+    t.syscall_restart = false;
+    return static_cast<std::int64_t>(u.x[0]);
+}
+
+void Signals::do_notify_resume() {
+    Frame fr(os_, KernelSymbol::do_signal);
+    Task& t = os_.cur();
+    Process& p = *t.process;
+    for (;;) {
+        if (p.group_exit) os_.do_exit(p.group_exit_code);
+        if (t.exec_killed) os_.do_exit(SIGKILL);
+        if (p.group_stop_signal) {
+            stop_here(t);
+            continue;
+        }
+        SigInfo info;
+        if (!dequeue(t, t.blocked, info)) break;
+        const int signo = info.signo();
+        SigAction& entry = p.sighand->action[static_cast<unsigned>(signo)];
+        const SigAction action = entry;
+        if (action.handler == 1) continue;
+        if (action.handler == 0) {
+            if (kIgnore & bit(signo)) continue;
+            if (kStop & bit(signo)) {
+                p.group_stop_signal = signo;
+                p.stop_reported = false;
+                p.continued = false;
+                for (Task* x : p.threads)
+                    if (x != &t) wake(*x, false);
+                notify_parent(*p.leader, 5 /* CLD_STOPPED */, signo);
+                continue;
+            }
+            // No core file is written, but a shell expects the bit where RLIMIT_CORE would allow one.
+            const bool core = (kCore & bit(signo)) && p.rlimits[4].cur != 0;
+            os_.do_group_exit(signo | (core ? 0x80 : 0));
+        }
+        restart_or_interrupt(t, action.flags & kSaRestart, true);
+        t.rseq_event = t.rseq != 0;
+        const SigSet old = t.restore_sigmask ? t.saved_sigmask : t.blocked;
+        t.restore_sigmask = false;
+        if (action.flags & kSaResethand) entry = SigAction{};
+        if (setup_frame(t, info, action, old)) {
+            // No room for the frame: fatal, unless another signal's handler has a stack to run on.
+            if (signo == SIGSEGV) entry = SigAction{};
+            force(t, siginfo_kernel(SIGSEGV));
+            continue;
+        }
+        SigSet blocked = t.blocked | action.mask;
+        if (!(action.flags & kSaNodefer)) blocked |= bit(signo);
+        set_blocked(t, blocked);
+        t.fault_address = t.fault_code = 0;
+    }
+    restart_or_interrupt(t, true, false);
+    if (t.restore_sigmask) {
+        t.restore_sigmask = false;
+        set_blocked(t, t.saved_sigmask);
+    }
+}
+
+void Signals::restart_or_interrupt(Task& t, bool sa_restart, bool handler) {
+    if (!t.syscall_restart) return;
+    t.syscall_restart = false;
+    a64::CpuState& u = os_.user();
+    const auto code = static_cast<std::int64_t>(u.x[0]);
+    bool restart = true;
+    if (handler) {
+        if (code == kERESTARTNOHAND || code == kERESTART_RESTARTBLOCK) restart = false;
+        if (code == kERESTARTSYS) restart = sa_restart;
+    }
+    if (!restart) {
+        u.x[0] = static_cast<std::uint64_t>(-EINTR);
+        return;
+    }
+    u.x[0] = t.orig_x0;
+    u.pc -= 4;
+    if (code == kERESTART_RESTARTBLOCK) u.x[8] = 128; // restart_syscall
+}
+
+void Signals::stop_here(Task& t) {
+    t.state = TaskState::stopped;
+    while (t.process->group_stop_signal && !(t.pending.set & bit(SIGKILL)) && !(t.process->shared_pending.set & bit(SIGKILL)) &&
+           !t.process->group_exit) {
+        t.state = TaskState::stopped;
+        os_.schedule();
+    }
+    t.state = TaskState::running;
+    if ((t.pending.set | t.process->shared_pending.set) & bit(SIGKILL)) t.process->group_stop_signal = 0;
+}
+
+} // namespace rkperf::os

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sending and dequeuing. Delivery to the user stack is in frame.cpp.
+#include "sim/os/signal/signals.h"
+
+#include "sim/os/irq/gic_driver.h"
+#include "sim/os/kernel.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
+namespace rkperf::os {
+
+namespace {
+
+constexpr SigSet bit(int signo) { return 1ull << (signo - 1); }
+constexpr SigSet kUnblockable = bit(SIGKILL) | bit(SIGSTOP);
+constexpr SigSet kSynchronous = bit(SIGSEGV) | bit(SIGBUS) | bit(SIGILL) | bit(SIGTRAP) | bit(SIGFPE) | bit(SIGSYS);
+constexpr SigSet kStopSignals = bit(SIGSTOP) | bit(SIGTSTP) | bit(SIGTTIN) | bit(SIGTTOU);
+constexpr SigSet kIgnoredByDefault = bit(SIGCHLD) | bit(SIGCONT) | bit(SIGURG) | bit(SIGWINCH);
+constexpr int kFirstRealtime = 32, kCapKill = 5;
+
+bool ignored(const Task& t, int signo) {
+    if (t.blocked & bit(signo)) return false; // may be caught once it is unblocked
+    const std::uint64_t h = t.process->sighand->action[static_cast<unsigned>(signo)].handler;
+    return h == 1 || (h == 0 && (kIgnoredByDefault & bit(signo)));
+}
+
+bool may_signal(const Task& me, const Task& t, int signo) {
+    if (me.process == t.process || Kernel::has_cap(me, kCapKill)) return true;
+    if (signo == SIGCONT && me.process->sid == t.process->sid) return true;
+    return me.cred.euid == t.cred.suid || me.cred.euid == t.cred.uid || me.cred.uid == t.cred.suid || me.cred.uid == t.cred.uid;
+}
+
+void remove_all(PendingSignals& p, SigSet which) {
+    p.set &= ~which;
+    std::erase_if(p.queue, [&](const SigInfo& i) { return bit(i.signo()) & which; });
+}
+
+} // namespace
+
+bool Signals::pending(const Task& t) {
+    return ((t.pending.set | t.process->shared_pending.set) & ~t.blocked) || t.process->group_exit ||
+           t.exec_killed || (t.process->group_stop_signal && t.as);
+}
+
+void Signals::wake(Task& t, bool fatal) {
+    if (t.state == TaskState::interruptible || (fatal && t.state == TaskState::stopped)) {
+        os_.wake_up_process(t);
+    } else if (t.on_cpu >= 0 && t.on_cpu != os_.this_cpu()) {
+        os_.gic().send(t.on_cpu, Ipi::reschedule); // leaves EL0 and looks at its signals
+    }
+}
+
+int Signals::send_thread(Task& t, const SigInfo& info) { return queue(t, t.pending, info, &t); }
+
+int Signals::send_process(Task& any, const SigInfo& info) {
+    Process& p = *any.process;
+    // The thread that will take it: the leader if it can, else any that does not block it.
+    Task* target = nullptr;
+    const SigSet b = bit(info.signo());
+    if (!p.leader->exiting && !(p.leader->blocked & b)) target = p.leader;
+    for (Task* t : p.threads)
+        if (!target && !t->exiting && !(t->blocked & b)) target = t;
+    return queue(target ? *target : any, p.shared_pending, info, target);
+}
+
+int Signals::queue(Task& t, PendingSignals& where, const SigInfo& info, Task* wake_target) {
+    const int signo = info.signo();
+    Process& p = *t.process;
+    Frame f(os_, KernelSymbol::__send_signal_locked);
+    if (signo == SIGCONT) {
+        remove_all(p.shared_pending, kStopSignals);
+        for (Task* x : p.threads) remove_all(x->pending, kStopSignals);
+        if (p.group_stop_signal) {
+            p.group_stop_signal = 0;
+            p.continued = true;
+            p.stop_reported = false;
+            for (Task* x : p.threads)
+                if (x->state == TaskState::stopped) os_.wake_up_process(*x);
+            notify_parent(*p.leader, 6 /* CLD_CONTINUED */, SIGCONT);
+        }
+    } else if (bit(signo) & kStopSignals) {
+        remove_all(p.shared_pending, bit(SIGCONT));
+        for (Task* x : p.threads) remove_all(x->pending, bit(SIGCONT));
+    }
+    if (ignored(t, signo)) return 0;
+    if (signo < kFirstRealtime && (where.set & bit(signo))) return 0; // standard signals do not queue
+    where.set |= bit(signo);
+    where.queue.push_back(info);
+    if (signo == SIGKILL) {
+        for (Task* x : p.threads) wake(*x, true);
+    } else if (wake_target && !(wake_target->blocked & bit(signo))) {
+        wake(*wake_target, false);
+    }
+    if (t.signalfd_wq) t.signalfd_wq->wake_up_all();
+    return 0;
+}
+
+void Signals::force(Task& t, const SigInfo& info) {
+    const int signo = info.signo();
+    SigAction& a = t.process->sighand->action[static_cast<unsigned>(signo)];
+    if ((t.blocked & bit(signo)) || a.handler == 1) {
+        a = SigAction{};
+        t.blocked &= ~bit(signo);
+    }
+    if (signo < kFirstRealtime && (t.pending.set & bit(signo))) return;
+    t.pending.set |= bit(signo);
+    t.pending.queue.push_back(info);
+    wake(t, signo == SIGKILL);
+}
+
+std::int64_t Signals::kill(int pid, int signo) {
+    if (signo < 0 || signo > kNumSignals) return -EINVAL;
+    Task& me = os_.cur();
+    const auto deliver = [&](Task& t) -> std::int64_t {
+        if (!may_signal(me, t, signo)) return -EPERM;
+        if (signo) send_process(t, siginfo_user(signo, 0, me.tgid, me.cred.uid));
+        return 0;
+    };
+    if (pid > 0) {
+        Task* t = os_.find_task(pid);
+        return t ? deliver(*t->process->leader) : -ESRCH;
+    }
+    if (pid == std::numeric_limits<int>::min()) return -ESRCH;
+    const int group = pid == 0 ? me.process->pgid : -pid;
+    std::int64_t result = -ESRCH;
+    std::vector<Task*> leaders;
+    for (const auto& [tid, t] : os_.tasks())
+        if (t->process->leader == t && tid > 1) leaders.push_back(t);
+    for (Task* t : leaders) {
+        if (pid == -1 ? t->process == me.process : t->process->pgid != group) continue;
+        const std::int64_t r = deliver(*t);
+        if (r == 0 || result == -ESRCH) result = r;
+    }
+    return result;
+}
+
+std::int64_t Signals::tgkill(int tgid, int tid, int signo) {
+    if (tid <= 0 || (tgid != -1 && tgid <= 0)) return -EINVAL;
+    Task* t = os_.find_task(tid);
+    if (!t || (tgid != -1 && t->tgid != tgid)) return -ESRCH;
+    if (signo < 0 || signo > kNumSignals) return -EINVAL;
+    Task& me = os_.cur();
+    if (!may_signal(me, *t, signo)) return -EPERM;
+    if (signo) send_thread(*t, siginfo_user(signo, -6 /* SI_TKILL */, me.tgid, me.cred.uid));
+    return 0;
+}
+
+bool Signals::dequeue(Task& t, SigSet blocked, SigInfo& info) {
+    for (PendingSignals* p : {&t.pending, &t.process->shared_pending}) {
+        const SigSet ready = p->set & ~blocked;
+        if (!ready) continue;
+        const SigSet first = ready & kSynchronous ? ready & kSynchronous : ready;
+        const int signo = __builtin_ctzll(first) + 1;
+        const auto it = std::find_if(p->queue.begin(), p->queue.end(), [&](const SigInfo& i) { return i.signo() == signo; });
+        if (it != p->queue.end()) {
+            info = *it;
+            p->queue.erase(it);
+        } else {
+            info = siginfo_user(signo, 0, 0, 0);
+        }
+        const bool more = std::any_of(p->queue.begin(), p->queue.end(), [&](const SigInfo& i) { return i.signo() == signo; });
+        if (!more) p->set &= ~bit(signo);
+        return true;
+    }
+    return false;
+}
+
+void Signals::set_blocked(Task& t, SigSet set) {
+    t.blocked = set & ~kUnblockable;
+    // A process signal that this thread no longer takes may be for another one.
+    for (Task* x : t.process->threads)
+        if (x != &t && (t.process->shared_pending.set & ~x->blocked)) wake(*x, false);
+}
+
+void Signals::flush_ignored(Process& p, int signo) {
+    remove_all(p.shared_pending, bit(signo));
+    for (Task* t : p.threads) remove_all(t->pending, bit(signo));
+}
+
+void Signals::flush_handlers(Task& t) {
+    for (SigAction& a : t.process->sighand->action)
+        if (a.handler != 1) a = SigAction{};
+        else a = SigAction{1, 0, 0, 0};
+}
+
+int Signals::do_sigaction(Task& t, int signo, const SigAction* act, SigAction* old) {
+    if (signo < 1 || signo > kNumSignals || (act && (bit(signo) & kUnblockable))) return -EINVAL;
+    SigAction& a = t.process->sighand->action[static_cast<unsigned>(signo)];
+    if (old) *old = a;
+    if (!act) return 0;
+    a = *act;
+    a.mask &= ~kUnblockable;
+    if (a.handler == 1 || (a.handler == 0 && (kIgnoredByDefault & bit(signo)))) flush_ignored(*t.process, signo);
+    return 0;
+}
+
+void Signals::notify_parent(Task& leader, int code, int status) {
+    if (!leader.parent || leader.parent->pid == 0) return;
+    Process& parent = *leader.parent->process;
+    const SigAction& chld = parent.sighand->action[SIGCHLD];
+    int value = status;
+    if (!code) {
+        const int sig = status & 0x7f;
+        code = !sig ? 1 /* CLD_EXITED */ : status & 0x80 ? 3 /* CLD_DUMPED */ : 2 /* CLD_KILLED */;
+        value = sig ? sig : status >> 8;
+    }
+    const int signo = leader.exit_signal > 0 ? leader.exit_signal : SIGCHLD;
+    const bool stop = code >= 4;
+    if (!(stop && (chld.flags & 1 /* SA_NOCLDSTOP */)) && !(signo == SIGCHLD && chld.handler == 1)) {
+        constexpr std::uint64_t kNsPerClockTick = 10'000'000;
+        SigInfo info = siginfo_child(code, leader.pid, leader.cred.uid, value, leader.process->utime / kNsPerClockTick,
+                                     leader.process->stime / kNsPerClockTick);
+        const std::int32_t n = signo;
+        std::copy_n(reinterpret_cast<const std::uint8_t*>(&n), 4, info.raw.begin());
+        send_process(*parent.leader, info);
+    }
+    parent.wait_chldexit->wake_up_all();
+}
+
+} // namespace rkperf::os

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/os/kernel.h"
+#include "sim/os/signal/signals.h"
+#include "sim/os/syscall/tables.h"
+#include "sim/os/time/posix_timers.h"
+#include "sim/os/time/time_keeper.h"
+
+#include <cerrno>
+#include <ctime>
+
+namespace rkperf::os {
+
+namespace {
+
+constexpr std::int64_t kNsPerS = 1'000'000'000;
+struct Timespec {
+    std::int64_t s, ns;
+};
+Timespec to_timespec(std::uint64_t ns) {
+    return {static_cast<std::int64_t>(ns / static_cast<std::uint64_t>(kNsPerS)), static_cast<std::int64_t>(ns % static_cast<std::uint64_t>(kNsPerS))};
+}
+bool valid(const Timespec& t) { return t.s >= 0 && t.ns >= 0 && t.ns < kNsPerS; }
+std::uint64_t to_ns(const Timespec& t) {
+    constexpr std::int64_t kMaxS = 9'000'000'000;
+    return t.s > kMaxS ? static_cast<std::uint64_t>(kMaxS * kNsPerS) : static_cast<std::uint64_t>(t.s * kNsPerS + t.ns);
+}
+
+std::uint64_t thread_cpu_ns(Kernel& k, Task& t) {
+    k.update_task_clock(&t);
+    return t.sum_exec_runtime;
+}
+std::uint64_t process_cpu_ns(Kernel& k, Task& t) {
+    std::uint64_t n = t.process->utime + t.process->stime;
+    for (Task* x : t.process->threads)
+        if (!x->exiting) n += thread_cpu_ns(k, *x);
+    return n;
+}
+
+/// 0, or -EINVAL for a clock that does not exist.
+int read_clock(Kernel& k, Task& t, int clockid, std::uint64_t& ns) {
+    switch (clockid) {
+    case CLOCK_REALTIME: case CLOCK_MONOTONIC: case CLOCK_MONOTONIC_RAW: case CLOCK_REALTIME_COARSE: case CLOCK_MONOTONIC_COARSE:
+    case CLOCK_BOOTTIME: case CLOCK_REALTIME_ALARM: case CLOCK_BOOTTIME_ALARM: case CLOCK_TAI: ns = k.time().clock_ns(clockid); return 0;
+    case CLOCK_PROCESS_CPUTIME_ID: ns = process_cpu_ns(k, t); return 0;
+    case CLOCK_THREAD_CPUTIME_ID: ns = thread_cpu_ns(k, t); return 0;
+    default: break;
+    }
+    if (clockid >= 0) return -EINVAL;
+    const int pid = ~(clockid >> 3);
+    Task* x = pid ? k.find_task(pid) : &t;
+    if (!x || (clockid & 3) == 3) return -EINVAL;
+    ns = clockid & 4 ? thread_cpu_ns(k, *x) : process_cpu_ns(k, *x);
+    return 0;
+}
+
+std::int64_t sys_clock_gettime(Kernel& k, Task& t, const SyscallArgs& a) {
+    std::uint64_t ns;
+    if (const int e = read_clock(k, t, static_cast<int>(a[0]), ns)) return e;
+    return k.put(a[1], to_timespec(ns)) ? -EFAULT : 0;
+}
+std::int64_t sys_clock_getres(Kernel& k, Task& t, const SyscallArgs& a) {
+    std::uint64_t ns;
+    const int id = static_cast<int>(a[0]);
+    if (const int e = read_clock(k, t, id, ns)) return e;
+    const bool coarse = id == CLOCK_REALTIME_COARSE || id == CLOCK_MONOTONIC_COARSE;
+    const Timespec res{0, coarse ? static_cast<std::int64_t>(k.tick_nsec()) : 1};
+    return a[1] && k.put(a[1], res) ? -EFAULT : 0;
+}
+std::int64_t sys_clock_settime(Kernel& k, Task& t, const SyscallArgs& a) {
+    Timespec ts;
+    if (static_cast<int>(a[0]) != CLOCK_REALTIME) return -EINVAL;
+    if (k.get(a[1], ts)) return -EFAULT;
+    if (!valid(ts)) return -EINVAL;
+    if (!Kernel::has_cap(t, 25 /* CAP_SYS_TIME */)) return -EPERM;
+    k.time().realtime_offset_ns = static_cast<std::int64_t>(to_ns(ts) - k.time().now_ns());
+    return 0;
+}
+std::int64_t sys_gettimeofday(Kernel& k, Task&, const SyscallArgs& a) {
+    if (a[0]) {
+        const std::uint64_t ns = k.time().clock_ns(CLOCK_REALTIME);
+        const std::int64_t tv[2] = {static_cast<std::int64_t>(ns / 1'000'000'000), static_cast<std::int64_t>(ns % 1'000'000'000 / 1000)};
+        if (k.put(a[0], tv)) return -EFAULT;
+    }
+    const std::int32_t tz[2] = {0, 0};
+    return a[1] && k.put(a[1], tz) ? -EFAULT : 0;
+}
+std::int64_t sys_times(Kernel& k, Task& t, const SyscallArgs& a) {
+    const auto ticks = [](std::uint64_t ns) { return static_cast<std::int64_t>(ns / 10'000'000); };
+    std::uint64_t u = t.process->utime, s = t.process->stime;
+    for (Task* x : t.process->threads) u += x->utime, s += x->stime;
+    const std::int64_t tms[4] = {ticks(u), ticks(s), ticks(t.process->cutime), ticks(t.process->cstime)};
+    if (a[0] && k.put(a[0], tms)) return -EFAULT;
+    return ticks(k.time().now_ns());
+}
+
+std::int64_t sleep_until(Kernel& k, Task& t, std::uint64_t deadline, bool relative, std::uint64_t rem) {
+    for (;;) {
+        t.state = TaskState::interruptible;
+        if (Signals::pending(t)) {
+            t.state = TaskState::running;
+            if (!relative) return kERESTARTNOHAND;
+            const std::uint64_t now = k.time().now_ns();
+            const Timespec left = to_timespec(deadline > now ? deadline - now : 0);
+            if (rem && k.put(rem, left)) return -EFAULT;
+            t.restart_block = [&k, &t, deadline, rem] { return sleep_until(k, t, deadline, true, rem); };
+            return kERESTART_RESTARTBLOCK;
+        }
+        if (k.schedule_until(deadline) == -ETIME) return 0;
+    }
+}
+
+std::int64_t nanosleep_common(Kernel& k, Task& t, int clockid, int flags, std::uint64_t uts, std::uint64_t rem) {
+    Timespec ts;
+    std::uint64_t now;
+    if (clockid == CLOCK_THREAD_CPUTIME_ID) return -EINVAL;
+    if (const int e = read_clock(k, t, clockid, now)) return e;
+    if (clockid == CLOCK_PROCESS_CPUTIME_ID || clockid == CLOCK_MONOTONIC_RAW || clockid == CLOCK_REALTIME_COARSE || clockid == CLOCK_MONOTONIC_COARSE || clockid < 0) return -EOPNOTSUPP;
+    if (k.get(uts, ts)) return -EFAULT;
+    if (!valid(ts)) return -EINVAL;
+    Frame f(k, KernelSymbol::hrtimer_nanosleep);
+    std::uint64_t deadline = to_ns(ts);
+    const bool absolute = flags & TIMER_ABSTIME;
+    if (!absolute) {
+        deadline += k.time().now_ns();
+        // The slack lets the kernel group expiries; the earliest time is what a lone sleeper sees, plus the slack.
+        if (t.se.policy == 0) deadline += static_cast<std::uint64_t>(t.timer_slack_ns);
+    } else if (clockid == CLOCK_REALTIME || clockid == CLOCK_TAI) {
+        const auto offset = static_cast<std::uint64_t>(k.time().realtime_offset_ns);
+        deadline = deadline > offset ? deadline - offset : 0;
+    }
+    return sleep_until(k, t, deadline, !absolute, rem);
+}
+std::int64_t sys_nanosleep(Kernel& k, Task& t, const SyscallArgs& a) { return nanosleep_common(k, t, CLOCK_MONOTONIC, 0, a[0], a[1]); }
+std::int64_t sys_clock_nanosleep(Kernel& k, Task& t, const SyscallArgs& a) {
+    return nanosleep_common(k, t, static_cast<int>(a[0]), static_cast<int>(a[1]), a[2], a[3]);
+}
+
+// --- timers ---
+
+ProcessTimers& timers_of(Task& t) {
+    if (!t.process->timers) t.process->timers = std::make_shared<ProcessTimers>();
+    return *t.process->timers;
+}
+
+void fire(Kernel& k, Process& p, PosixTimer& pt, bool itimer) {
+    SigInfo info = itimer ? siginfo_kernel(pt.signo) : siginfo_timer(pt.signo, pt.id, pt.overrun, pt.value);
+    if (pt.notify == 1 || !p.live) return;
+    Task* thread = pt.notify == 4 ? k.find_task(pt.tid) : nullptr;
+    if (thread)
+        k.signals().send_thread(*thread, info);
+    else
+        k.signals().send_process(*p.leader, info);
+}
+
+/// Arms or disarms; expires 0 disarms.
+void arm(Kernel& k, Task& t, PosixTimer& pt, std::uint64_t expires, std::uint64_t interval, bool itimer) {
+    k.hrtimer_cancel(pt.timer);
+    pt.expires_ns = expires;
+    pt.interval_ns = interval;
+    if (!expires) return;
+    std::weak_ptr<Process> process = t.process;
+    pt.timer.function = [&k, &pt, process, itimer](ke::HrTimer& h) {
+        const auto p = process.lock();
+        if (!p || !p->live) return ke::HrTimer::Restart::no;
+        const std::uint64_t now = k.time().now_ns();
+        pt.overrun = 0;
+        if (pt.interval_ns) {
+            const std::uint64_t periods = (now - pt.expires_ns) / pt.interval_ns + 1;
+            pt.overrun = static_cast<int>(periods - 1);
+            pt.expires_ns += periods * pt.interval_ns;
+            h.expires = pt.expires_ns;
+        } else {
+            pt.expires_ns = 0;
+        }
+        fire(k, *p, pt, itimer);
+        return pt.interval_ns ? ke::HrTimer::Restart::restart : ke::HrTimer::Restart::no;
+    };
+    k.hrtimer_start(pt.timer, expires, -1);
+}
+
+std::int64_t read_itimer(Kernel& k, Task& t, std::uint64_t at) {
+    ProcessTimers& p = timers_of(t);
+    const std::uint64_t now = k.time().now_ns();
+    const auto us = [](std::uint64_t ns) { return Timespec{static_cast<std::int64_t>(ns / 1'000'000'000), static_cast<std::int64_t>(ns % 1'000'000'000 / 1000)}; };
+    const Timespec out[2] = {us(p.real.interval_ns), us(p.real.expires_ns > now ? p.real.expires_ns - now : 0)};
+    return k.put(at, out) ? -EFAULT : 0;
+}
+std::int64_t sys_getitimer(Kernel& k, Task& t, const SyscallArgs& a) {
+    if (a[0] > 2) return -EINVAL;
+    if (a[0] == 0) return read_itimer(k, t, a[1]);
+    const Timespec none[2] = {};
+    return k.put(a[1], none) ? -EFAULT : 0;
+}
+std::int64_t sys_setitimer(Kernel& k, Task& t, const SyscallArgs& a) {
+    if (a[0] > 2) return -EINVAL;
+    Timespec in[2] = {};
+    if (a[1] && k.get(a[1], in)) return -EFAULT;
+    for (const Timespec& v : in)
+        if (v.s < 0 || v.ns < 0 || v.ns >= 1'000'000) return -EINVAL;
+    if (a[0] != 0) {
+        k.pr_info("setitimer: ITIMER_VIRTUAL and ITIMER_PROF are not implemented: EINVAL");
+        return -EINVAL;
+    }
+    if (a[2])
+        if (const auto e = read_itimer(k, t, a[2])) return e;
+    const auto ns = [](const Timespec& v) { return static_cast<std::uint64_t>(v.s * kNsPerS + v.ns * 1000); };
+    PosixTimer& pt = timers_of(t).real;
+    pt.signo = SIGALRM;
+    arm(k, t, pt, ns(in[1]) ? k.time().now_ns() + ns(in[1]) : 0, ns(in[0]), true);
+    return 0;
+}
+
+struct SigEvent {
+    std::uint64_t value;
+    std::int32_t signo, notify, tid;
+    std::int32_t pad[11];
+};
+std::int64_t sys_timer_create(Kernel& k, Task& t, const SyscallArgs& a) {
+    std::uint64_t ns;
+    if (const int e = read_clock(k, t, static_cast<int>(a[0]), ns)) return e;
+    SigEvent ev{};
+    ev.signo = SIGALRM;
+    if (a[1] && k.get(a[1], ev)) return -EFAULT;
+    if (ev.notify != 0 && ev.notify != 1 && ev.notify != 4) return -EINVAL;
+    if (ev.notify != 1 && (ev.signo < 1 || ev.signo > kNumSignals)) return -EINVAL;
+    if (ev.notify == 4) {
+        Task* x = k.find_task(ev.tid);
+        if (!x || x->process != t.process) return -EINVAL;
+    }
+    ProcessTimers& p = timers_of(t);
+    auto pt = std::make_unique<PosixTimer>();
+    pt->id = p.next_id++;
+    pt->clockid = static_cast<int>(a[0]);
+    pt->notify = ev.notify;
+    pt->signo = ev.signo;
+    pt->tid = ev.tid;
+    pt->value = a[1] ? ev.value : static_cast<std::uint64_t>(pt->id);
+    const int id = pt->id;
+    if (k.put(a[2], id)) return -EFAULT;
+    p.timers[id] = std::move(pt);
+    return 0;
+}
+PosixTimer* timer_of(Task& t, std::uint64_t id) {
+    ProcessTimers& p = timers_of(t);
+    const auto it = p.timers.find(static_cast<int>(id));
+    return it == p.timers.end() ? nullptr : it->second.get();
+}
+std::int64_t put_timer(Kernel& k, const PosixTimer& pt, std::uint64_t at) {
+    const std::uint64_t now = k.time().now_ns();
+    const Timespec out[2] = {to_timespec(pt.interval_ns), to_timespec(pt.expires_ns > now ? pt.expires_ns - now : 0)};
+    return k.put(at, out) ? -EFAULT : 0;
+}
+std::int64_t sys_timer_settime(Kernel& k, Task& t, const SyscallArgs& a) {
+    Timespec in[2];
+    if (!a[2]) return -EINVAL;
+    if (k.get(a[2], in)) return -EFAULT;
+    if (!valid(in[0]) || !valid(in[1])) return -EINVAL;
+    PosixTimer* pt = timer_of(t, a[0]);
+    if (!pt) return -EINVAL;
+    if (a[3])
+        if (const auto e = put_timer(k, *pt, a[3])) return e;
+    std::uint64_t expires = to_ns(in[1]);
+    if (expires) {
+        if (!(a[1] & 1)) {
+            expires += k.time().now_ns();
+        } else if (pt->clockid == CLOCK_REALTIME) {
+            const auto offset = static_cast<std::uint64_t>(k.time().realtime_offset_ns);
+            expires = expires > offset ? expires - offset : 1;
+        }
+    }
+    arm(k, t, *pt, expires, to_ns(in[0]), false);
+    return 0;
+}
+std::int64_t sys_timer_gettime(Kernel& k, Task& t, const SyscallArgs& a) {
+    PosixTimer* pt = timer_of(t, a[0]);
+    return pt ? put_timer(k, *pt, a[1]) : -EINVAL;
+}
+std::int64_t sys_timer_getoverrun(Kernel&, Task& t, const SyscallArgs& a) {
+    PosixTimer* pt = timer_of(t, a[0]);
+    return pt ? pt->overrun : -EINVAL;
+}
+std::int64_t sys_timer_delete(Kernel& k, Task& t, const SyscallArgs& a) {
+    PosixTimer* pt = timer_of(t, a[0]);
+    if (!pt) return -EINVAL;
+    k.hrtimer_cancel(pt->timer);
+    timers_of(t).timers.erase(static_cast<int>(a[0]));
+    return 0;
+}
+
+constexpr SyscallRow kRows[] = {
+    {101, "nanosleep", sys_nanosleep, 2},
+    {102, "getitimer", sys_getitimer, 2},
+    {103, "setitimer", sys_setitimer, 3},
+    {107, "timer_create", sys_timer_create, 3},
+    {108, "timer_gettime", sys_timer_gettime, 2},
+    {109, "timer_getoverrun", sys_timer_getoverrun, 1},
+    {110, "timer_settime", sys_timer_settime, 4},
+    {111, "timer_delete", sys_timer_delete, 1},
+    {112, "clock_settime", sys_clock_settime, 2},
+    {113, "clock_gettime", sys_clock_gettime, 2},
+    {114, "clock_getres", sys_clock_getres, 2},
+    {115, "clock_nanosleep", sys_clock_nanosleep, 4},
+    {153, "times", sys_times, 1},
+    {169, "gettimeofday", sys_gettimeofday, 2},
+};
+
+} // namespace
+
+std::span<const SyscallRow> time_syscalls() { return kRows; }
+
+} // namespace rkperf::os

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a machine description (machines/*.toml) says. Defaults are the RK3588 as its BSP kernel runs it.
+#pragma once
+
+#include "sim/base/types.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rkperf::soc {
+
+enum class CoreKind : std::uint8_t { cortex_a55, cortex_a76 };
+enum class PmuShape : std::uint8_t {
+    vendor,   ///< one `armv8_pmuv3` over all CPUs (Rockchip BSP)
+    mainline, ///< `armv8_cortex_a55` and `armv8_cortex_a76` (mainline device tree)
+};
+enum class DramKind : std::uint8_t { lpddr4x_2112, lpddr5_2736 };
+
+struct CpuConfig {
+    CoreKind kind{};
+    std::uint64_t hertz{};
+    unsigned capacity{1024};
+};
+
+struct MachineConfig {
+    std::string name{"rk3588"};
+    std::vector<CpuConfig> cpus; ///< up to 8
+    std::uint64_t dram_mib{4096};
+    DramKind dram{DramKind::lpddr4x_2112};
+    std::uint64_t dsu_hertz{1'800'000'000};
+    Picoseconds quantum{10'000'000}; ///< 10 us
+    bool simple_cores{};             ///< one instruction per cycle, no misses
+    std::uint64_t gic_ppi_delay_ps{40'000}, gic_sgi_delay_ps{100'000}, gic_spi_delay_ps{80'000};
+
+    PmuShape pmu{PmuShape::vendor};
+    unsigned hz{300};
+    int paranoid{-1};                ///< initial kernel.perf_event_paranoid; root runs the programs
+    int perf_mlock_kb{516};
+    int perf_max_sample_rate{100000};
+    int perf_cpu_time_max_percent{25};
+    std::string hostname{"rk3588"};
+    std::uint64_t seed{1};
+
+    /// The RK3588: CPU 0-3 Cortex-A55 at 1.8 GHz, CPU 4-7 Cortex-A76 at 2.4 GHz.
+    static MachineConfig rk3588();
+};
+
+} // namespace rkperf::soc
