@@ -52,7 +52,7 @@ void exec_from_gpr(CpuState& s, const Insn& i) {
         negative ? static_cast<Unsigned>(0 - static_cast<Unsigned>(v)) : static_cast<Unsigned>(v);
     if constexpr (kHasHost<F>) {
         const bool exact = std::uint64_t{magnitude} >> (F::frac_bits + 1) == 0;
-        if (__builtin_expect(i.imm == 0 && (exact || host_mode(s)), 1))
+        if (__builtin_expect(i.imm == 0 && (exact || host_mode_or_flush(s)), 1))
             return set_scalar(s.v[i.rd], std::bit_cast<typename F::Bits>(static_cast<typename F::Host>(v)));
     }
     FpEnv env{s.fpcr};

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floating-point operations as function objects, shared by scalar and vector bodies: `soft` is the definition, `host`
-// the host's arithmetic, which is used only where it gives the same result and the same FPSR.
-//
-// The host computes in round-to-nearest, never flushes, and reports nothing. So its result stands if FPCR.RMode is
-// nearest, FPCR.FZ is off, FPSR.IXC is set already (or the result is known to be exact) and the result's exponent shows
-// that there was neither overflow nor underflow nor an invalid operation: see host_mode() and each op's `plain`.
+// the host's arithmetic under the conditions of fp_host.h; `plain` says of a result that they hold, `exactness` whether
+// it was rounded.
 #pragma once
 
+#include "models/a64/fp_host.h"
 #include "models/a64/fp_soft.h"
 #include "models/a64/insn.h"
 
@@ -16,25 +14,6 @@
 #include <type_traits>
 
 namespace rkperf::a64 {
-
-template <class F>
-inline constexpr bool kHasHost = !std::is_void_v<typename F::Host>;
-
-inline bool host_rounding(const CpuState& s) { return (s.fpcr & (fpcr::RMode | fpcr::FZ)) == 0; }
-inline bool host_mode(const CpuState& s) { return ((s.fpcr & (fpcr::RMode | fpcr::FZ)) | (~s.fpsr & fpsr::IXC)) == 0; }
-
-/// Neither infinite nor a NaN.
-template <class F>
-constexpr bool is_finite(typename F::Bits r) {
-    return static_cast<typename F::Bits>(r << 1) < static_cast<typename F::Bits>(F::infinity << 1);
-}
-/// A normal number, and not the smallest binade, into which rounding may have lifted a tiny result.
-template <class F>
-constexpr bool is_well_normal(typename F::Bits r) {
-    using Bits = typename F::Bits;
-    constexpr Bits low = static_cast<Bits>(Bits{2} << (F::frac_bits + 1));
-    return static_cast<Bits>(static_cast<Bits>(r << 1) - low) < static_cast<Bits>((F::infinity << 1) - low);
-}
 
 namespace op {
 
@@ -53,6 +32,12 @@ struct Add {
     static bool plain(typename F::Bits r) {
         return is_finite<F>(r);
     }
+    template <class F>
+    static Exactness exactness(typename F::Bits a, typename F::Bits b, typename F::Bits r) {
+        using Host = typename F::Host;
+        const bool inexact = sum_inexact(std::bit_cast<Host>(a), std::bit_cast<Host>(b), std::bit_cast<Host>(r));
+        return inexact ? Exactness::inexact : Exactness::exact;
+    }
 };
 struct Sub {
     static constexpr bool has_host = true, has_quick = false;
@@ -68,6 +53,12 @@ struct Sub {
     static bool plain(typename F::Bits r) {
         return is_finite<F>(r);
     }
+    template <class F>
+    static Exactness exactness(typename F::Bits a, typename F::Bits b, typename F::Bits r) {
+        using Host = typename F::Host;
+        const bool inexact = sum_inexact(std::bit_cast<Host>(a), -std::bit_cast<Host>(b), std::bit_cast<Host>(r));
+        return inexact ? Exactness::inexact : Exactness::exact;
+    }
 };
 struct Mul {
     static constexpr bool has_host = true, has_quick = false;
@@ -82,6 +73,10 @@ struct Mul {
     template <class F>
     static bool plain(typename F::Bits r) {
         return is_well_normal<F>(r);
+    }
+    template <class F>
+    static Exactness exactness(typename F::Bits a, typename F::Bits b, typename F::Bits) {
+        return product_inexact<F>(a, b) ? Exactness::inexact : Exactness::exact;
     }
 };
 struct MulX : Mul {
@@ -109,8 +104,17 @@ struct Div : Mul {
     static H host(H a, H b) {
         return a / b;
     }
+    template <class F>
+    static Exactness exactness(typename F::Bits, typename F::Bits, typename F::Bits) {
+        return Exactness::unknown;
+    }
 };
 struct AbsDiff : Sub {
+    template <class F>
+    static Exactness exactness(typename F::Bits a, typename F::Bits b, typename F::Bits) {
+        const auto r = std::bit_cast<typename F::Host>(a) - std::bit_cast<typename F::Host>(b);
+        return Sub::exactness<F>(a, b, std::bit_cast<typename F::Bits>(r));
+    }
     template <class F>
     static auto soft(typename F::Bits a, typename F::Bits b, FpEnv& env) {
         return static_cast<typename F::Bits>(soft::sub<F>(a, b, env) & static_cast<typename F::Bits>(~F::sign_bit));
@@ -304,33 +308,28 @@ struct FromInt {
 
 } // namespace op
 
-/// a * b + c with one rounding, as the host's own operations give it; round to nearest, no NaN rules, no flags.
-inline float host_fma(float a, float b, float c) {
-    // The product is exact in double. Rounding the sum twice matters only if the first rounding hit a tie of the second.
-    const double p = static_cast<double>(a) * b, addend = c;
-    double sum = p + addend;
-    std::uint64_t bits = std::bit_cast<std::uint64_t>(sum);
-    if (__builtin_expect((bits & 0x1fffffff) == 0x10000000, 0)) {
-        const double t = sum - p;
-        const double error = (p - (sum - t)) + (addend - t);
-        if (error != 0) {
-            bits += (error > 0) == (sum > 0) ? 1 : ~std::uint64_t{0};
-            sum = std::bit_cast<double>(bits);
+/// One lane of a binary operation: by the host if that stands, else by definition. env.flags holds FPSR on entry.
+template <class F, class Op>
+inline typename F::Bits binary_lane(typename F::Bits a, typename F::Bits b, FpEnv& env) {
+    if constexpr (kHasHost<F> && (Op::has_host || Op::has_quick)) {
+        typename F::Bits r;
+        if constexpr (Op::has_host) {
+            if (host_binary<F, Op>(a, b, r, env)) return r;
+        } else {
+            if (!env.fz() && Op::template quick<F>(a, b, r)) return r;
         }
     }
-    return static_cast<float>(sum);
+    return Op::template soft<F>(a, b, env);
 }
-
-#if defined(__x86_64__)
-#define RK_TARGET_FMA [[gnu::target("fma")]]
-/// The host has fused multiply-add instructions. Which body runs depends on it, results do not.
-inline bool host_has_fma() { return __builtin_cpu_supports("fma"); }
-#else
-#define RK_TARGET_FMA
-inline bool host_has_fma() { return true; }
-#endif
-RK_TARGET_FMA inline float hw_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-RK_TARGET_FMA inline double hw_fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+/// The same for addend + a * b.
+template <class F>
+inline typename F::Bits fused_lane(typename F::Bits addend, typename F::Bits a, typename F::Bits b, FpEnv& env) {
+    if constexpr (kHasHost<F>) {
+        typename F::Bits r;
+        if (host_fused<F>(addend, a, b, r, env)) return r;
+    }
+    return soft::fma<F>(addend, a, b, env);
+}
 
 /// One lane of a register.
 template <class T>

@@ -53,12 +53,12 @@ void exec_convert(CpuState& s, const Insn& i) {
 // ---- two operands
 
 template <class F, class Op>
-[[gnu::noinline]] void exec_binary_soft(CpuState& s, const Insn& i) {
+[[gnu::noinline]] void exec_binary_slow(CpuState& s, const Insn& i) {
     using Bits = BitsOf<F>;
-    FpEnv env{s.fpcr};
-    const Bits r = Op::template soft<F>(lane<Bits>(s.v[i.rn], 0), lane<Bits>(s.v[i.rm], 0), env);
+    FpEnv env{s.fpcr, s.fpsr};
+    const Bits r = binary_lane<F, Op>(lane<Bits>(s.v[i.rn], 0), lane<Bits>(s.v[i.rm], 0), env);
     set_scalar(s.v[i.rd], r);
-    s.fpsr |= env.flags;
+    s.fpsr = env.flags;
 }
 
 template <class F, class Op>
@@ -73,26 +73,21 @@ void exec_binary(CpuState& s, const Insn& i) {
             if (__builtin_expect(Op::template plain<F>(r), 1)) return set_scalar(s.v[i.rd], r);
         }
     }
-    if constexpr (Op::has_quick && kHasHost<F>) {
-        Bits r;
-        if (!(s.fpcr & fpcr::FZ) && Op::template quick<F>(lane<Bits>(s.v[i.rn], 0), lane<Bits>(s.v[i.rm], 0), r))
-            return set_scalar(s.v[i.rd], r);
-    }
-    exec_binary_soft<F, Op>(s, i);
+    exec_binary_slow<F, Op>(s, i);
 }
 
 // ---- fused multiply-add: (-)ra + (-)rn * rm
 
 template <class F, bool negate_addend, bool negate_product>
-[[gnu::noinline]] void exec_fma_soft(CpuState& s, const Insn& i) {
+[[gnu::noinline]] void exec_fma_slow(CpuState& s, const Insn& i) {
     using Bits = BitsOf<F>;
-    FpEnv env{s.fpcr};
+    FpEnv env{s.fpcr, s.fpsr};
     Bits c = lane<Bits>(s.v[i.ra], 0), a = lane<Bits>(s.v[i.rn], 0);
     if (negate_addend) c = static_cast<Bits>(c ^ F::sign_bit);
     if (negate_product) a = static_cast<Bits>(a ^ F::sign_bit);
-    const Bits r = soft::fma<F>(c, a, lane<Bits>(s.v[i.rm], 0), env);
+    const Bits r = fused_lane<F>(c, a, lane<Bits>(s.v[i.rm], 0), env);
     set_scalar(s.v[i.rd], r);
-    s.fpsr |= env.flags;
+    s.fpsr = env.flags;
 }
 
 template <class F, bool negate_addend, bool negate_product>
@@ -105,7 +100,7 @@ void exec_fma(CpuState& s, const Insn& i) {
             if (__builtin_expect(is_well_normal<F>(r), 1)) return set_scalar(s.v[i.rd], r);
         }
     }
-    exec_fma_soft<F, negate_addend, negate_product>(s, i);
+    exec_fma_slow<F, negate_addend, negate_product>(s, i);
 }
 
 /// The same on a host with FMA instructions, whose results are correctly rounded as well.
@@ -113,13 +108,16 @@ template <class F, bool negate_addend, bool negate_product>
 RK_TARGET_FMA void exec_fma_hw(CpuState& s, const Insn& i) {
     using Bits = BitsOf<F>;
     using Host = typename F::Host;
-    if (__builtin_expect(host_mode(s), 1)) {
+    if (__builtin_expect(host_mode_or_flush(s), 1)) {
         const Host a = std::bit_cast<Host>(lane<Bits>(s.v[i.rn], 0)), b = std::bit_cast<Host>(lane<Bits>(s.v[i.rm], 0));
         const Host c = std::bit_cast<Host>(lane<Bits>(s.v[i.ra], 0));
         const Bits r = std::bit_cast<Bits>(hw_fma(negate_product ? -a : a, b, negate_addend ? -c : c));
-        if (__builtin_expect(is_well_normal<F>(r), 1)) return set_scalar(s.v[i.rd], r);
+        const bool flushes =
+            s.fpcr & fpcr::FZ && (F::is_denormal(std::bit_cast<Bits>(a)) || F::is_denormal(std::bit_cast<Bits>(b)) ||
+                                  F::is_denormal(std::bit_cast<Bits>(c)));
+        if (__builtin_expect(is_well_normal<F>(r) && !flushes, 1)) return set_scalar(s.v[i.rd], r);
     }
-    exec_fma_soft<F, negate_addend, negate_product>(s, i);
+    exec_fma_slow<F, negate_addend, negate_product>(s, i);
 }
 
 // ---- comparison and selection
@@ -284,7 +282,7 @@ constexpr OpRow fused(std::uint32_t value, const char* name, const char* mnemoni
             name,
             mnemonic,
             dec_fma<negate_addend, negate_product>,
-            exec_fma_soft<F64, negate_addend, negate_product>,
+            exec_fma_slow<F64, negate_addend, negate_product>,
             T::fp_madd,
             kFp};
 }

@@ -4,7 +4,7 @@
 //     static constexpr bool is_signed;     how lanes are read
 //     static constexpr unsigned sizes;     bit n: elements of 2^n bytes exist
 //     template <class T> static T run(...)
-// whose arguments are [old rd lane, if `accumulates`], rn lane, [rm lane], [bool& saturated, if `saturates`].
+// whose arguments are [old rd lane, if `accumulates`], rn lane, [rm lane], [the flag `saturated`, if `saturates`].
 #pragma once
 
 #include "models/a64/fp_decode.h"
@@ -112,7 +112,7 @@ inline void set_qc(CpuState& s, bool saturated) {
 }
 
 template <class Op, class T>
-inline T apply2(T d, T a, T b, bool& saturated) {
+inline T apply2(T d, T a, T b, auto& saturated) {
     if constexpr (Op::accumulates && Op::saturates)
         return Op::template run<T>(d, a, b, saturated);
     else if constexpr (Op::accumulates || Op::merges)
@@ -127,7 +127,7 @@ template <class T, unsigned N, class Op, bool by_element = false>
 void exec_map2(CpuState& s, const Insn& i) {
     const auto a = Lanes<T, N>::load(s.v[i.rn]), b = second_lanes<T, N, by_element>(s, i);
     Lanes<T, N> d = Lanes<T, N>::load(s.v[i.rd]);
-    bool saturated = false;
+    std::make_unsigned_t<T> saturated = 0; // as wide as a lane, so that loops become vector code
     for (unsigned l = 0; l < N; ++l) d.v[l] = apply2<Op, T>(d.v[l], a.v[l], b.v[l], saturated);
     d.store(s.v[i.rd]);
     set_qc(s, saturated);
@@ -137,7 +137,7 @@ template <class T, unsigned N, class Op>
 void exec_map1(CpuState& s, const Insn& i) {
     const auto a = Lanes<T, N>::load(s.v[i.rn]);
     Lanes<T, N> d = Lanes<T, N>::load(s.v[i.rd]);
-    bool saturated = false;
+    std::make_unsigned_t<T> saturated = 0; // as wide as a lane, so that loops become vector code
     for (unsigned l = 0; l < N; ++l) {
         if constexpr (Op::accumulates)
             d.v[l] = Op::template run<T>(d.v[l], a.v[l], saturated);
@@ -169,8 +169,8 @@ struct BySize {
     static constexpr std::array<Exec, 4> fns{one<0>(), one<1>(), one<2>(), one<3>()};
     /// Any body, for the row's default.
     static constexpr Exec any() {
-        for (Exec e : fns)
-            if (e) return e;
+        for (unsigned size = 0; size < 4; ++size)
+            if ((Op::sizes >> size & 1) && !(size == 3 && shape == Shape::d)) return fns[size];
         return nullptr;
     }
 };

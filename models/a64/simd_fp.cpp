@@ -14,11 +14,11 @@ template <class F, unsigned N, class Op>
 void exec_fp_pairwise(CpuState& s, const Insn& i) {
     const auto a = FpLanes<F, N>::load(s.v[i.rn]), b = FpLanes<F, N>::load(s.v[i.rm]);
     FpLanes<F, N> d;
-    FpEnv env{s.fpcr};
-    for (unsigned l = 0; l < N / 2; ++l) d.v[l] = Op::template soft<F>(a.v[2 * l], a.v[2 * l + 1], env);
-    for (unsigned l = 0; l < N / 2; ++l) d.v[l + N / 2] = Op::template soft<F>(b.v[2 * l], b.v[2 * l + 1], env);
+    FpEnv env{s.fpcr, s.fpsr};
+    for (unsigned l = 0; l < N / 2; ++l) d.v[l] = binary_lane<F, Op>(a.v[2 * l], a.v[2 * l + 1], env);
+    for (unsigned l = 0; l < N / 2; ++l) d.v[l + N / 2] = binary_lane<F, Op>(b.v[2 * l], b.v[2 * l + 1], env);
     d.store(s.v[i.rd]);
-    s.fpsr |= env.flags;
+    s.fpsr = env.flags;
 }
 template <class Op>
 struct FpPairwiseFamily {
@@ -32,11 +32,11 @@ struct FpPairwiseFamily {
 template <class F, unsigned N, class Op>
 void exec_fp_reduce(CpuState& s, const Insn& i) {
     auto a = FpLanes<F, N>::load(s.v[i.rn]);
-    FpEnv env{s.fpcr};
+    FpEnv env{s.fpcr, s.fpsr};
     for (unsigned n = N / 2; n > 0; n /= 2)
-        for (unsigned l = 0; l < n; ++l) a.v[l] = Op::template soft<F>(a.v[2 * l], a.v[2 * l + 1], env);
+        for (unsigned l = 0; l < n; ++l) a.v[l] = binary_lane<F, Op>(a.v[2 * l], a.v[2 * l + 1], env);
     set_scalar(s.v[i.rd], a.v[0]);
-    s.fpsr |= env.flags;
+    s.fpsr = env.flags;
 }
 
 // ---- decoding
@@ -113,7 +113,7 @@ constexpr auto vec2(Code c, const char* mnemonic, T timing) {
 template <Name name, bool negate>
 constexpr auto mla(Code c, const char* mnemonic) {
     return vec<name, FpMlaFamily<negate, false>, true>(c, mnemonic, T::simd_fp_mla,
-                                                       exec_fp_mla_soft<F64, 2, negate, false>);
+                                                       exec_fp_mla_slow<F64, 2, negate, false>);
 }
 template <Name name, class Op>
 constexpr auto pair(Code c, const char* mnemonic) {
@@ -149,7 +149,7 @@ constexpr auto element2(unsigned u, unsigned opcode, const char* mnemonic) {
 template <Name name, bool negate>
 constexpr auto element_mla(unsigned opcode, const char* mnemonic) {
     return element<name, FpMlaFamily<negate, true>, true>(0, opcode, mnemonic, T::simd_fp_mla,
-                                                          exec_fp_mla_soft<F64, 2, negate, true>);
+                                                          exec_fp_mla_slow<F64, 2, negate, true>);
 }
 
 /// Scalar pairwise; `o` is bit 23.

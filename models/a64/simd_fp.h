@@ -24,13 +24,13 @@ inline FpLanes<F, N> second_operand(const CpuState& s, const Insn& i) {
 }
 
 template <class F, unsigned N, class Op, bool by_element>
-[[gnu::noinline]] void exec_fp2_soft(CpuState& s, const Insn& i) {
+[[gnu::noinline]] void exec_fp2_slow(CpuState& s, const Insn& i) {
     const auto a = FpLanes<F, N>::load(s.v[i.rn]), b = second_operand<F, N, by_element>(s, i);
     FpLanes<F, N> d;
-    FpEnv env{s.fpcr};
-    for (unsigned l = 0; l < N; ++l) d.v[l] = Op::template soft<F>(a.v[l], b.v[l], env);
+    FpEnv env{s.fpcr, s.fpsr};
+    for (unsigned l = 0; l < N; ++l) d.v[l] = binary_lane<F, Op>(a.v[l], b.v[l], env);
     d.store(s.v[i.rd]);
-    s.fpsr |= env.flags;
+    s.fpsr = env.flags;
 }
 
 template <class F, unsigned N, class Op, bool by_element>
@@ -61,19 +61,19 @@ void exec_fp2(CpuState& s, const Insn& i) {
             if (__builtin_expect(quick, 1)) return r.store(s.v[i.rd]);
         }
     }
-    exec_fp2_soft<F, N, Op, by_element>(s, i);
+    exec_fp2_slow<F, N, Op, by_element>(s, i);
 }
 
 template <class F, unsigned N, bool negate, bool by_element>
-[[gnu::noinline]] void exec_fp_mla_soft(CpuState& s, const Insn& i) {
+[[gnu::noinline]] void exec_fp_mla_slow(CpuState& s, const Insn& i) {
     using Bits = typename F::Bits;
     const auto a = FpLanes<F, N>::load(s.v[i.rn]), b = second_operand<F, N, by_element>(s, i);
     auto d = FpLanes<F, N>::load(s.v[i.rd]);
-    FpEnv env{s.fpcr};
+    FpEnv env{s.fpcr, s.fpsr};
     for (unsigned l = 0; l < N; ++l)
-        d.v[l] = soft::fma<F>(d.v[l], static_cast<Bits>(negate ? a.v[l] ^ F::sign_bit : a.v[l]), b.v[l], env);
+        d.v[l] = fused_lane<F>(d.v[l], static_cast<Bits>(negate ? a.v[l] ^ F::sign_bit : a.v[l]), b.v[l], env);
     d.store(s.v[i.rd]);
-    s.fpsr |= env.flags;
+    s.fpsr = env.flags;
 }
 
 template <class F, unsigned N, bool negate, bool by_element>
@@ -90,24 +90,30 @@ void exec_fp_mla(CpuState& s, const Insn& i) {
             if (__builtin_expect(plain, 1)) return r.store(s.v[i.rd]);
         }
     }
-    exec_fp_mla_soft<F, N, negate, by_element>(s, i);
+    exec_fp_mla_slow<F, N, negate, by_element>(s, i);
 }
 
 /// The same on a host with FMA instructions.
 template <class F, unsigned N, bool negate, bool by_element>
 RK_TARGET_FMA void exec_fp_mla_hw(CpuState& s, const Insn& i) {
     using Host = typename F::Host;
-    if (__builtin_expect(host_mode(s), 1)) {
+    if (__builtin_expect(host_mode_or_flush(s), 1)) {
         const auto a = std::bit_cast<Lanes<Host, N>>(FpLanes<F, N>::load(s.v[i.rn]));
         const auto b = std::bit_cast<Lanes<Host, N>>(second_operand<F, N, by_element>(s, i));
-        auto d = std::bit_cast<Lanes<Host, N>>(FpLanes<F, N>::load(s.v[i.rd]));
+        const auto c = FpLanes<F, N>::load(s.v[i.rd]);
+        auto d = std::bit_cast<Lanes<Host, N>>(c);
         for (unsigned l = 0; l < N; ++l) d.v[l] = hw_fma(negate ? -a.v[l] : a.v[l], b.v[l], d.v[l]);
         const auto r = std::bit_cast<FpLanes<F, N>>(d);
         bool plain = true;
         for (unsigned l = 0; l < N; ++l) plain &= is_well_normal<F>(r.v[l]);
+        if (__builtin_expect(s.fpcr & fpcr::FZ, 0)) {
+            for (unsigned l = 0; l < N; ++l)
+                plain &= !F::is_denormal(std::bit_cast<typename F::Bits>(a.v[l])) &&
+                         !F::is_denormal(std::bit_cast<typename F::Bits>(b.v[l])) && !F::is_denormal(c.v[l]);
+        }
         if (__builtin_expect(plain, 1)) return r.store(s.v[i.rd]);
     }
-    exec_fp_mla_soft<F, N, negate, by_element>(s, i);
+    exec_fp_mla_slow<F, N, negate, by_element>(s, i);
 }
 
 /// Lane operations with one operand.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Widening operations of Advanced SIMD: lanes of E in, lanes twice as wide out. An operation has
-//     template <class E> static Twice<E> run(Twice<E> d, E a, E b, bool& saturated)
+//     template <class E> static Twice<E> run(Twice<E> d, E a, E b, auto& saturated)
 // with d the old lane of rd. `upper` takes the upper halves of the sources ("2" forms), `by_element` one lane of rm.
 #pragma once
 
@@ -34,21 +34,21 @@ struct Long : Int<sign, z> {
 template <bool sign>
 struct AddL : Long<sign, kNoD, Into::replace> {
     template <class E>
-    static Twice<E> run(Twice<E>, E a, E b, bool&) {
+    static Twice<E> run(Twice<E>, E a, E b, auto&) {
         return static_cast<Twice<E>>(static_cast<Twice<E>>(a) + b);
     }
 };
 template <bool sign>
 struct SubL : Long<sign, kNoD, Into::replace> {
     template <class E>
-    static Twice<E> run(Twice<E>, E a, E b, bool&) {
+    static Twice<E> run(Twice<E>, E a, E b, auto&) {
         return static_cast<Twice<E>>(static_cast<Twice<E>>(a) - b);
     }
 };
 template <bool sign, Into into>
 struct AbdL : Long<sign, kNoD, into> {
     template <class E>
-    static Twice<E> run(Twice<E> d, E a, E b, bool&) {
+    static Twice<E> run(Twice<E> d, E a, E b, auto&) {
         const auto x = static_cast<Twice<E>>(a), y = static_cast<Twice<E>>(b);
         return Long<sign, kNoD, into>::combine(d, static_cast<Twice<E>>(x > y ? x - y : y - x));
     }
@@ -56,7 +56,7 @@ struct AbdL : Long<sign, kNoD, into> {
 template <bool sign, Into into, unsigned z = kNoD>
 struct MulL : Long<sign, z, into> {
     template <class E>
-    static Twice<E> run(Twice<E> d, E a, E b, bool&) {
+    static Twice<E> run(Twice<E> d, E a, E b, auto&) {
         return Long<sign, z, into>::combine(d, static_cast<Twice<E>>(static_cast<Twice<E>>(a) * b));
     }
 };
@@ -64,7 +64,7 @@ template <Into into>
 struct QDMulL : Long<true, kHS, into> {
     static constexpr bool saturates = true;
     template <class E>
-    static Twice<E> run(Twice<E> d, E a, E b, bool& saturated) {
+    static Twice<E> run(Twice<E> d, E a, E b, auto& saturated) {
         using W = Twice<E>;
         // Only the square of the lowest number does not fit when doubled.
         const bool both_lowest = a == std::numeric_limits<E>::min() && b == a;
@@ -82,7 +82,7 @@ struct QDMulL : Long<true, kHS, into> {
 /// Carry-less product of two bytes.
 struct PMulL : Long<false, kB, Into::replace> {
     template <class E>
-    static Twice<E> run(Twice<E>, E a, E b, bool&) {
+    static Twice<E> run(Twice<E>, E a, E b, auto&) {
         unsigned r = 0;
         for (unsigned n = 0; n < 8; ++n) r ^= (b >> n & 1) ? static_cast<unsigned>(a) << n : 0;
         return static_cast<Twice<E>>(r);
@@ -97,7 +97,7 @@ void exec_long(CpuState& s, const Insn& i) {
     const auto a = Lanes<E, N>::load(s.v[i.rn], upper ? N : 0), b = second_lanes<E, N, by_element>(s, i, upper ? N : 0);
     Lanes<W, N> d{};
     if constexpr (Op::accumulates) d = Lanes<W, N>::load(s.v[i.rd]);
-    bool saturated = false;
+    std::make_unsigned_t<E> saturated = 0;
     for (unsigned l = 0; l < N; ++l) d.v[l] = Op::template run<E>(d.v[l], a.v[l], b.v[l], saturated);
     d.store(s.v[i.rd]);
     set_qc(s, saturated);

@@ -52,7 +52,7 @@ struct AddLongPairs : Int<sign, kNoD> {
 
 struct Truncate : Int<false, kNoD> {
     template <class E, class W>
-    static E run(W v, bool&) {
+    static E run(W v, auto&) {
         return static_cast<E>(v);
     }
 };
@@ -60,7 +60,7 @@ struct Truncate : Int<false, kNoD> {
 template <bool from_signed, bool to_signed>
 struct SaturateTo : Int<from_signed, kNoD> {
     template <class E, class W>
-    static E run(W v, bool& saturated) {
+    static E run(W v, auto& saturated) {
         using To = std::conditional_t<to_signed, std::make_signed_t<E>, std::make_unsigned_t<E>>;
         return static_cast<E>(saturate<To>(v, saturated));
     }
@@ -70,7 +70,7 @@ template <class E, unsigned N, class Op, bool upper>
 void exec_narrow(CpuState& s, const Insn& i) {
     const auto a = Lanes<Twice<E>, N>::load(s.v[i.rn]);
     Lanes<E, N> d;
-    bool saturated = false;
+    std::make_unsigned_t<E> saturated = 0;
     for (unsigned l = 0; l < N; ++l) d.v[l] = Op::template run<E>(a.v[l], saturated);
     store_half(s.v[i.rd], d, upper);
     set_qc(s, saturated);

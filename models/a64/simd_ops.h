@@ -58,7 +58,7 @@ constexpr std::make_unsigned_t<T> to_unsigned(T v) {
 
 /// v, or the nearest value T can hold.
 template <class T, class W>
-inline T saturate(W v, bool& saturated) {
+inline T saturate(W v, auto& saturated) {
     constexpr W low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
     const W clamped = v < low ? low : v > high ? high : v;
     saturated |= clamped != v;
@@ -134,7 +134,7 @@ template <bool sign>
 struct QAdd : Int<sign, kAll> {
     static constexpr bool saturates = true;
     template <class T>
-    static T run(T a, T b, bool& saturated) {
+    static T run(T a, T b, auto& saturated) {
         return saturate<T>(static_cast<Twice<T>>(static_cast<Twice<T>>(a) + b), saturated);
     }
 };
@@ -142,7 +142,7 @@ template <bool sign>
 struct QSub : Int<sign, kAll> {
     static constexpr bool saturates = true;
     template <class T>
-    static T run(T a, T b, bool& saturated) {
+    static T run(T a, T b, auto& saturated) {
         if constexpr (sign) return saturate<T>(static_cast<Twice<T>>(static_cast<Twice<T>>(a) - b), saturated);
         saturated |= a < b;
         return a < b ? T{0} : static_cast<T>(a - b);
@@ -242,7 +242,7 @@ struct Shl : Int<sign, z> {
     }
 };
 template <class T>
-inline T saturating_shift_left(T a, int n, bool& saturated) {
+inline T saturating_shift_left(T a, int n, auto& saturated) {
     constexpr int width = sizeof(T) * 8;
     const T limit = a < 0 ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
     if (a == 0) return 0;
@@ -257,7 +257,7 @@ template <bool sign, bool rounds>
 struct QShl : Int<sign, kAll> {
     static constexpr bool saturates = true;
     template <class T>
-    static T run(T a, T b, bool& saturated) {
+    static T run(T a, T b, auto& saturated) {
         const int n = static_cast<std::int8_t>(b);
         return n < 0 ? Shl<sign, rounds>::template run<T>(a, b) : saturating_shift_left<T>(a, n, saturated);
     }
@@ -268,7 +268,7 @@ template <bool rounds>
 struct QDMulH : Int<true, kHS> {
     static constexpr bool saturates = true;
     template <class T>
-    static T run(T a, T b, bool& saturated) {
+    static T run(T a, T b, auto& saturated) {
         constexpr unsigned width = sizeof(T) * 8;
         using W = Twice<T>;
         W p = static_cast<W>(static_cast<W>(a) * b);
@@ -281,7 +281,7 @@ template <bool subtracts>
 struct QRDMlaH : Int<true, kHS> {
     static constexpr bool saturates = true, accumulates = true;
     template <class T>
-    static T run(T d, T a, T b, bool& saturated) {
+    static T run(T d, T a, T b, auto& saturated) {
         constexpr unsigned width = sizeof(T) * 8;
         const __int128 p = static_cast<__int128>(2) * a * b;
         const __int128 sum =
@@ -348,7 +348,7 @@ template <bool only_negative>
 struct QNeg : Int<true, kAll> {
     static constexpr bool saturates = true;
     template <class T>
-    static T run(T a, bool& saturated) {
+    static T run(T a, auto& saturated) {
         if (only_negative && a >= 0) return a;
         const bool lowest = a == std::numeric_limits<T>::min();
         saturated |= lowest;
@@ -360,7 +360,7 @@ template <bool sign>
 struct MixedQAdd : Int<sign, kAll> {
     static constexpr bool saturates = true, accumulates = true;
     template <class T>
-    static T run(T d, T a, bool& saturated) {
+    static T run(T d, T a, auto& saturated) {
         using Other = std::conditional_t<sign, std::make_unsigned_t<T>, std::make_signed_t<T>>;
         using W = std::conditional_t<sizeof(T) == 8, __int128, std::int64_t>;
         const W sum = static_cast<W>(d) + static_cast<W>(static_cast<Other>(a));

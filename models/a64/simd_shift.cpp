@@ -27,7 +27,7 @@ template <bool sign, bool rounds, bool acc>
 struct Shr : Int<sign, kAll> {
     static constexpr bool right = true, accumulates = acc;
     template <class E>
-    static E run(E d, E a, unsigned n, bool&) {
+    static E run(E d, E a, unsigned n, auto&) {
         const E v = rounds ? rounding_shift_right(a, n) : shift_right(a, n);
         return acc ? static_cast<E>(to_unsigned(d) + to_unsigned(v)) : v;
     }
@@ -35,7 +35,7 @@ struct Shr : Int<sign, kAll> {
 struct Sri : Int<false, kAll> {
     static constexpr bool right = true, merges = true;
     template <class E>
-    static E run(E d, E a, unsigned n, bool&) {
+    static E run(E d, E a, unsigned n, auto&) {
         const E mask = shift_right(static_cast<E>(~E{0}), n);
         return static_cast<E>((d & ~mask) | shift_right(a, n));
     }
@@ -43,14 +43,14 @@ struct Sri : Int<false, kAll> {
 struct ShlImm : Int<false, kAll> {
     static constexpr bool right = false;
     template <class E>
-    static E run(E, E a, unsigned n, bool&) {
+    static E run(E, E a, unsigned n, auto&) {
         return static_cast<E>(a << n);
     }
 };
 struct Sli : Int<false, kAll> {
     static constexpr bool right = false, merges = true;
     template <class E>
-    static E run(E d, E a, unsigned n, bool&) {
+    static E run(E d, E a, unsigned n, auto&) {
         const E mask = static_cast<E>(static_cast<E>(~E{0}) << n);
         return static_cast<E>((d & ~mask) | static_cast<E>(a << n));
     }
@@ -59,7 +59,7 @@ template <bool sign>
 struct QShlImm : Int<sign, kAll> {
     static constexpr bool right = false, saturates = true;
     template <class E>
-    static E run(E, E a, unsigned n, bool& saturated) {
+    static E run(E, E a, unsigned n, auto& saturated) {
         return saturating_shift_left<E>(a, static_cast<int>(n), saturated);
     }
 };
@@ -67,7 +67,7 @@ struct QShlImm : Int<sign, kAll> {
 struct QShlU : Int<true, kAll> {
     static constexpr bool right = false, saturates = true;
     template <class E>
-    static E run(E, E a, unsigned n, bool& saturated) {
+    static E run(E, E a, unsigned n, auto& saturated) {
         if (a >= 0) return static_cast<E>(saturating_shift_left(to_unsigned(a), static_cast<int>(n), saturated));
         saturated = true;
         return 0;
@@ -79,7 +79,7 @@ void exec_shift(CpuState& s, const Insn& i) {
     const auto a = Lanes<E, N>::load(s.v[i.rn]);
     auto d = Lanes<E, N>::load(s.v[i.rd]);
     const auto n = static_cast<unsigned>(i.imm);
-    bool saturated = false;
+    std::make_unsigned_t<E> saturated = 0;
     for (unsigned l = 0; l < N; ++l) d.v[l] = Op::template run<E>(d.v[l], a.v[l], n, saturated);
     d.store(s.v[i.rd]);
     set_qc(s, saturated);
@@ -91,7 +91,7 @@ template <bool rounds, bool saturating, bool from_signed, bool to_signed>
 struct ShrNarrow : Int<from_signed, kNoD> {
     static constexpr bool right = true, saturates = saturating;
     template <class E, class W>
-    static E run(W v, unsigned n, bool& saturated) {
+    static E run(W v, unsigned n, auto& saturated) {
         using To = std::conditional_t<to_signed, std::make_signed_t<E>, std::make_unsigned_t<E>>;
         const W shifted = rounds ? rounding_shift_right(v, n) : shift_right(v, n);
         if constexpr (saturating)
@@ -105,7 +105,7 @@ void exec_shift_narrow(CpuState& s, const Insn& i) {
     const auto a = Lanes<Twice<E>, N>::load(s.v[i.rn]);
     Lanes<E, N> d;
     const auto n = static_cast<unsigned>(i.imm);
-    bool saturated = false;
+    std::make_unsigned_t<E> saturated = 0;
     for (unsigned l = 0; l < N; ++l) d.v[l] = Op::template run<E>(a.v[l], n, saturated);
     store_half(s.v[i.rd], d, upper);
     set_qc(s, saturated);
