@@ -427,6 +427,20 @@ struct Perf::Impl {
     // =====================================================================================================
     // The other half: ring buffer, mmap, samples, side-band, call chains. Declared here because the first half calls it.
 
+    // --- core/rcu.cpp: while somebody walks over events, those that are freed stay readable ---
+    unsigned rcu_readers{};
+    std::vector<std::unique_ptr<PerfEvent>> rcu_freed;
+    void rcu_read_lock() { ++rcu_readers; }
+    void rcu_read_unlock();
+    void free_event_rcu(PerfEvent& event); ///< deletes it when no reader and no irq_work can see it any more
+    struct RcuReadLock {
+        explicit RcuReadLock(Impl& p) : perf(p) { perf.rcu_read_lock(); }
+        ~RcuReadLock() { perf.rcu_read_unlock(); }
+        RcuReadLock(const RcuReadLock&) = delete;
+        RcuReadLock& operator=(const RcuReadLock&) = delete;
+        Impl& perf;
+    };
+
     // --- ring_buffer.cpp ---
     void ring_buffer_attach(PerfEvent& event,
                             std::shared_ptr<PerfBuffer> rb);       ///< null detaches; wakes waiters (CORE-335)
@@ -448,6 +462,7 @@ struct Perf::Impl {
     void perf_event_wakeup(PerfEvent& event);              ///< wakes waiters; sends SIGIO if pending_kill is set
     void perf_log_throttle(PerfEvent& event, bool enable); ///< enable: UNTHROTTLE
     void perf_log_itrace_start(PerfEvent& event);
+    void perf_log_lost_samples(PerfEvent& event, std::uint64_t lost); ///< a driver lost samples
 
     // --- core/sample.cpp ---
     /// Sets read_size (by perf_event__read_size, from the size of its group) and header_size.
@@ -459,6 +474,14 @@ struct Perf::Impl {
     void perf_event_task(TaskBase& task, PerfEventContext* task_ctx, bool fresh);
     void perf_event_switch(TaskBase& task, TaskBase* next_prev, bool sched_in); ///< SWITCH, SWITCH_CPU_WIDE
     void perf_event_read_event(PerfEvent& event, TaskBase& task);               ///< READ record
+    void perf_event_mmap_event(const VmaInfo& vma);
+    /// KSYMBOL: ksym_type is PERF_RECORD_KSYMBOL_TYPE_*.
+    void perf_event_ksymbol(std::uint16_t ksym_type, std::uint64_t addr, std::uint32_t len, bool unregister,
+                            std::string_view sym);
+    /// BPF_EVENT: type is PERF_BPF_EVENT_PROG_*.
+    void perf_event_bpf_event(std::uint16_t type, std::uint32_t id, std::span<const std::uint8_t, 8> tag);
+    void perf_event_text_poke(std::uint64_t addr, std::span<const std::uint8_t> old_bytes,
+                              std::span<const std::uint8_t> new_bytes); ///< TEXT_POKE
 
     // --- callchain.cpp ---
     int get_callchain_buffers(int max_stack); ///< -EOVERFLOW; counts nr_callchain

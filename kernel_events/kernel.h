@@ -97,6 +97,8 @@ class MutexGuard {
 /// The part of struct task_struct that perf uses. os::Task derives from it.
 struct TaskBase {
     virtual ~TaskBase() = default;
+    /// Still wants a CPU (task_struct::on_rq): a switch away from it is a preemption.
+    virtual bool on_rq() const { return false; }
     std::int32_t pid{};       ///< thread id (kernel's "pid")
     std::int32_t tgid{};      ///< process id
     TaskBase* real_parent{};

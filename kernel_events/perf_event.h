@@ -79,6 +79,8 @@ struct PerfEvent {
     std::uint16_t header_size{}, id_header_size{}, read_size{};
 
     std::shared_ptr<PerfBuffer> rb;
+    bool rcu_pending{};                   ///< detached from a buffer less than a grace period ago
+    std::uint64_t rcu_batches{};          ///< when that was, local_clock ns
     std::unique_ptr<Mutex> mmap_mutex;
     std::unique_ptr<WaitQueue> waitq;
     int mmap_count{};

@@ -248,7 +248,7 @@ void Perf::Impl::_free_event(PerfEvent& event) {
     if (event.ctx) put_ctx(*event.ctx);
     notice(EventNotice::What::freed, event);
     --nr_live_events;
-    delete &event;
+    free_event_rcu(event);
 }
 
 void Perf::Impl::free_event(PerfEvent& event) {

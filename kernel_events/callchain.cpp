@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_events/callchain.h"
+
+#include "kernel_events/output_costs.h"
+
+namespace rkperf::ke {
+
+namespace {
+
+constexpr unsigned kVaBits = 48;
+
+/// A chain being built (struct perf_callchain_entry_ctx).
+class EntryContext {
+  public:
+    EntryContext(std::vector<std::uint64_t>& entry, std::uint32_t max_stack, std::uint32_t max_contexts)
+        : entry_(entry), max_stack_(max_stack), max_contexts_(max_contexts) {
+        entry_.clear();
+    }
+    bool store(std::uint64_t ip) {
+        if (room() == 0) return false;
+        entry_.push_back(ip);
+        ++nr_;
+        return true;
+    }
+    void store_context(std::uint64_t marker) {
+        if (contexts_ < max_contexts_) {
+            entry_.push_back(marker);
+            ++contexts_;
+        } else {
+            contexts_maxed_ = true;
+        }
+    }
+    bool full() const { return nr_ >= max_stack_; }
+    /// Frames that can still be stored.
+    std::uint32_t room() const { return contexts_maxed_ || full() ? 0 : max_stack_ - nr_; }
+
+  private:
+    std::vector<std::uint64_t>& entry_;
+    std::uint32_t max_stack_, max_contexts_, nr_{}, contexts_{};
+    bool contexts_maxed_{};
+};
+
+/// Removes a pointer authentication code: the bits that do not take part in translation become copies of bit 55, without
+/// the tag byte of a user address (CC-029).
+std::uint64_t ptrauth_strip_insn_pac(std::uint64_t ptr) {
+    constexpr std::uint64_t kernel_mask = ~std::uint64_t{0} << kVaBits;
+    constexpr std::uint64_t user_mask = kernel_mask & ((std::uint64_t{1} << 55) - 1);
+    return ptr >> 55 & 1 ? ptr | kernel_mask : ptr & ~user_mask;
+}
+
+void perf_callchain_kernel(Kernel& kernel, EntryContext& ctx, const PtRegs& regs) {
+    KernelFrame frame(kernel, KernelSymbol::perf_callchain_kernel);
+    std::vector<std::uint64_t> frames(ctx.room());
+    frames.resize(kernel.kernel_callchain(regs, frames));
+    kernel.charge(static_cast<std::uint32_t>(frames.size()) * cost::kFrame);
+    for (const std::uint64_t ip : frames) ctx.store(ip);
+}
+
+void perf_callchain_user(Kernel& kernel, EntryContext& ctx, const PtRegs& regs) {
+    KernelFrame frame(kernel, KernelSymbol::perf_callchain_user);
+    kernel.charge(2 * cost::kFrame); // the marker and the first address
+    ctx.store(regs.pc);
+    struct FrameRecord {
+        std::uint64_t fp, lr;
+    } record;
+    std::uint64_t tail = regs.regs[29];
+    while (!ctx.full() && tail && !(tail & 7)) {
+        kernel.charge(cost::kFrame);
+        if (!kernel.access_ok(tail, sizeof record)) return;
+        if (kernel.copy_from_user_nofault(&record, tail, sizeof record) != sizeof record) return;
+        ctx.store(ptrauth_strip_insn_pac(record.lr));
+        // Frames lie one above the other, else it could go round in circles.
+        if (tail >= record.fp) return;
+        tail = record.fp;
+    }
+}
+
+} // namespace
+
+bool get_perf_callchain(Perf::Impl& perf, PtRegs& regs, const CallchainRequest& request,
+                        std::vector<std::uint64_t>& entry) {
+    Kernel& kernel = perf.kernel;
+    KernelFrame frame(kernel, KernelSymbol::get_perf_callchain);
+    auto& recursion = perf.this_cpu().callchain_recursion;
+    const int rctx = perf.get_recursion_context(recursion);
+    if (rctx < 0) return false;
+    if (!perf.counts.nr_callchain) {
+        perf.put_recursion_context(recursion, rctx);
+        return false;
+    }
+    EntryContext ctx(entry, request.max_stack,
+                     static_cast<std::uint32_t>(perf.sysctl.perf_event_max_contexts_per_stack));
+    if (request.kernel && !regs.user_mode()) {
+        if (request.add_mark) ctx.store_context(PERF_CONTEXT_KERNEL);
+        perf_callchain_kernel(kernel, ctx, regs);
+    }
+    if (request.user && !request.crosstask) {
+        TaskBase* task = kernel.current();
+        const PtRegs* user_regs = regs.user_mode()             ? &regs
+                                  : task->mm && !task->kthread ? kernel.task_pt_regs(task)
+                                                               : nullptr;
+        if (user_regs) {
+            if (request.add_mark) ctx.store_context(PERF_CONTEXT_USER);
+            perf_callchain_user(kernel, ctx, *user_regs);
+        }
+    }
+    perf.put_recursion_context(recursion, rctx);
+    return true;
+}
+
+void perf_callchain(Perf::Impl& perf, const PerfEvent& event, PtRegs& regs, std::vector<std::uint64_t>& entry) {
+    const TaskBase* current = perf.kernel.current();
+    CallchainRequest request;
+    request.kernel = !event.attr.exclude_callchain_kernel;
+    request.user = !event.attr.exclude_callchain_user && current->mm;
+    request.max_stack = event.attr.sample_max_stack;
+    request.crosstask = event.ctx->task && event.ctx->task != current;
+    entry.clear();
+    if (request.kernel || request.user) get_perf_callchain(perf, regs, request, entry);
+}
+
+int Perf::Impl::get_callchain_buffers(int max_stack) {
+    KernelFrame frame(kernel, KernelSymbol::get_callchain_buffers);
+    if (max_stack > sysctl.perf_event_max_stack) return -EOVERFLOW;
+    ++counts.nr_callchain;
+    return 0;
+}
+
+void Perf::Impl::put_callchain_buffers() { --counts.nr_callchain; }
+
+} // namespace rkperf::ke
