@@ -75,6 +75,7 @@ class PerfFile final : public AnonFile {
         : AnonFile(s, std::string(name), flags), ops_(ops) {}
     ~PerfFile() override {
         detach_watchers();
+        s_.perf_file_released(ops_);
         ops_->release();
     }
     ke::FileOperations* perf_ops() override { return ops_; }

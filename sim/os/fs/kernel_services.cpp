@@ -55,6 +55,10 @@ class KernelServices final : public FsServices {
     }
     void hrtimer_cancel(ke::HrTimer& timer) override { k_.hrtimer_cancel(timer); }
     std::uint64_t random() override { return k_.random(); }
+    void perf_file_released(ke::FileOperations* ops) override { k_.perf_file_released(ops); }
+    void kill_fasync(File& file, int band) override {
+        if (file.owner_pid) send_fasync(k_, file, band);
+    }
 
   private:
     /// False before the first task runs, while mounts are made and attributes added.

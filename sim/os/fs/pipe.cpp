@@ -15,6 +15,9 @@ Pipe::Pipe(FsServices& s, std::uint64_t ino)
 void Pipe::changed(bool for_readers) {
     (for_readers ? rd_wait : wr_wait).wake_up();
     both_wait.wake_up();
+    const std::vector<File*> told = async;
+    for (File* f : told)
+        if (for_readers ? f->readable() : f->writable()) s.kill_fasync(*f, for_readers ? 1 : 2);
 }
 
 std::uint64_t Pipe::bytes() const {
@@ -128,6 +131,7 @@ PipeFile::PipeFile(std::shared_ptr<Pipe> pipe, std::uint32_t open_flags, DentryP
 
 PipeFile::~PipeFile() {
     detach_watchers();
+    std::erase(pipe_->async, this);
     if (readable()) --pipe_->readers;
     if (writable()) --pipe_->writers;
     // The side that is left must notice that it is alone.
@@ -175,6 +179,12 @@ int PipeFile::stat(FileStat& st) {
     st.mode = S_IFIFO | 0600;
     st.uid = pipe_->s.cred().fsuid;
     st.gid = pipe_->s.cred().fsgid;
+    return 0;
+}
+
+int PipeFile::fasync(bool on) {
+    std::erase(pipe_->async, this);
+    if (on) pipe_->async.push_back(this);
     return 0;
 }
 

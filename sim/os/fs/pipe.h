@@ -35,6 +35,7 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
     unsigned readers{}, writers{};
     std::uint64_t reader_opens{}, writer_opens{}; ///< a FIFO's opener waits for these to move
     WaitQueueHead rd_wait, wr_wait, both_wait;
+    std::vector<File*> async; ///< open with O_ASYNC
 
   private:
     struct Slot {
@@ -61,6 +62,7 @@ class PipeFile : public File {
     Inode* inode() override { return name_ ? name_->node.get() : nullptr; }
     std::shared_ptr<Dentry> dentry() const override { return name_; }
     int reopen(std::uint32_t new_flags, FileHandle& out) override;
+    int fasync(bool on) override;
     Pipe& pipe() { return *pipe_; }
 
   private:

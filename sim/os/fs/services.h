@@ -51,6 +51,9 @@ class FsServices {
     virtual void hrtimer_cancel(ke::HrTimer& timer) = 0;
 
     virtual std::uint64_t random() = 0;
+    virtual void perf_file_released(ke::FileOperations* ops) = 0;
+    /// O_ASYNC: the signal that F_SETOWN and F_SETSIG of the file ask for; band: POLL_IN 1, POLL_OUT 2, POLL_HUP 6.
+    virtual void kill_fasync(File& file, int band) = 0;
 };
 
 /// RAII kernel function frame over FsServices.
