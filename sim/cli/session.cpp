@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cli/session.h"
+
+#include "sim/cli/progress.h"
+#include "sim/cli/signals.h"
+#include "sim/soc/machine.h"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+#include <csignal>
+#include <cstdio>
+
+namespace rkperf::cli {
+
+namespace {
+
+constexpr int kExitTimeout = 124; ///< as timeout(1)
+constexpr int kExitStuck = 1;
+constexpr int kClientUsageStatus = 129; ///< of the perf client: a mistake on its command line
+
+/// Tells a mistake on the client's command line from a program that ended with the same status.
+class ClientWatch final : public os::KernelObserver {
+  public:
+    void task_exited(const os::Task& t) override {
+        const int sig = t.exit_code & 0x7f, code = t.exit_code >> 8 & 0xff;
+        if (t.pid != kFirstPid && (128 + sig == kClientUsageStatus || code == kClientUsageStatus)) of_program_ = true;
+    }
+    bool of_program() const { return of_program_; }
+
+  private:
+    static constexpr int kFirstPid = 1;
+    bool of_program_{};
+};
+
+void print_kernel_log(const Options& o, const std::vector<std::string>& log) {
+    // What the guest wanted and did not get names itself always; the rest is what dmesg would show.
+    const bool all = o.log == "info" || o.log == "debug";
+    if (o.log == "error") return;
+    for (const std::string& line : log) {
+        const bool needed = line.find("not implemented") != std::string::npos ||
+                            line.find("undefined instruction") != std::string::npos || line.starts_with("cannot start");
+        if (all || needed) fmt::print(stderr, "rkperf: kernel: {}\n", line);
+    }
+}
+
+} // namespace
+
+int run_session(const Options& o) {
+    const soc::LoadedConfig machine_config = load_machine(o);
+    const Start start = prepare_start(o);
+
+    std::unique_ptr<soc::Machine> machine;
+    try {
+        machine = std::make_unique<soc::Machine>("rk3588", machine_config.config, start.mounts, o.timeout);
+    } catch (const std::invalid_argument& e) {
+        throw UserError(e.what());
+    }
+    ClientWatch client;
+    if (start.client) machine->kernel().add_observer(client);
+
+    os::InitProgram init;
+    init.path = start.path;
+    init.argv = start.argv;
+    init.envp = guest_environment(o, start.mounts.cwd);
+    init.affinity = o.cpus & ((1u << machine->cores()) - 1);
+
+    const bool terminal = ::isatty(STDERR_FILENO) != 0;
+    Progress progress(terminal && !o.quiet);
+    InterruptWatch interrupts;
+    int passed_on = 0;
+    bool late = false;
+    const auto poll = [&](const soc::RunResult& r) {
+        progress.update(r);
+        if (interrupts.count() > passed_on) {
+            ++passed_on;
+            return false;
+        }
+        // A guest in which everybody sleeps does not notice its timeout.
+        late = o.timeout != kNever && r.time >= o.timeout;
+        return !late;
+    };
+    const soc::RunResult result = machine->run(std::move(init), poll);
+    progress.clear();
+    std::fflush(stdout);
+    print_kernel_log(o, machine->kernel().log());
+    if (o.stats || (terminal && !o.quiet && o.command == Command::run))
+        fmt::print(stderr, "rkperf: {}\n", progress.summary(result));
+
+    if (result.timed_out || late) {
+        fmt::print(stderr, "rkperf: ended after {} of simulated time (--timeout-sim)\n", human_time(o.timeout));
+        return kExitTimeout;
+    }
+    if (!result.finished && result.interrupted) return 128 + SIGINT;
+    if (!result.finished) {
+        fmt::print(stderr,
+                   "rkperf: nothing can happen any more: every task waits, and no timer or device will wake one\n");
+        return kExitStuck;
+    }
+    const int status = result.exit_code();
+    if (start.client && status == kClientUsageStatus && !client.of_program()) return kExitUsage;
+    return status;
+}
+
+} // namespace rkperf::cli

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ctrl-C while the simulation runs. A process has one set of signal handlers, hence one object at a time.
+#pragma once
+
+namespace rkperf::cli {
+
+/// Counts SIGINT and SIGTERM while it lives. From the second on, a process that does not look any more is ended by the
+/// third.
+class InterruptWatch {
+  public:
+    InterruptWatch();
+    ~InterruptWatch();
+    InterruptWatch(const InterruptWatch&) = delete;
+    InterruptWatch& operator=(const InterruptWatch&) = delete;
+    int count() const;
+};
+
+} // namespace rkperf::cli
