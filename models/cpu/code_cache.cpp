@@ -30,7 +30,8 @@ Block* CodeCache::decode(CodePage& page, std::uint64_t offset) {
         std::uint32_t raw = 0;
         std::memcpy(&raw, code + at, 4);
         const DecodedOp& op = block->ops.emplace_back(make_op(raw, at, at == offset, timing_of_));
-        for (unsigned l = 0; l < kVectorLanes; ++l) block->lanes[l] += op.lanes >> l & 1;
+        for (unsigned l = 0; l < kVectorLanes; ++l)
+            if (op.lanes >> l & 1) block->lanes.add(l);
         block->fetches += op.lanes >> index_of(Lane::fetch) & 1;
         block->cost += op.heavy ? 1 + kHeavyCost : 1;
         if (a64::ends_block(op.insn)) break;

@@ -14,9 +14,19 @@
 
 namespace rkperf::cpu {
 
-/// Counts of the static lanes up to `instruction`, added in one step per block.
+/// Counts of the static lanes up to `instruction`, 16 bits each, added in one step per block: four to a word, as nothing
+/// carries between them below 65536.
 inline constexpr unsigned kVectorLanes = 16;
-using LaneVector = std::array<std::uint16_t, kVectorLanes>;
+struct LaneVector {
+    std::array<std::uint64_t, kVectorLanes / 4> words{};
+
+    LaneVector& operator+=(const LaneVector& o) {
+        for (unsigned i = 0; i < kVectorLanes / 4; ++i) words[i] += o.words[i];
+        return *this;
+    }
+    void add(unsigned lane) { words[lane / 4] += std::uint64_t{1} << lane % 4 * 16; }
+    std::uint16_t operator[](unsigned lane) const { return static_cast<std::uint16_t>(words[lane / 4] >> lane % 4 * 16); }
+};
 static_assert(index_of(Lane::instruction) == kVectorLanes - 1 && index_of(Lane::fetch) == kVectorLanes);
 
 struct Block {

@@ -28,12 +28,13 @@ CoreBase::CoreBase(sc_core::sc_module_name name, const CoreConfig& config, const
       config_(config),
       tables_(tables),
       physical_(memory),
-      memory_("memory", config.cpu, tables.memory, memory, totals_),
+      memory_("memory", config.cpu, tables.memory, memory, config.simple ? unseen_totals_ : totals_),
       clock_(config.hertz),
       lane_map_(tables.events),
       code_(memory, tables.timing_of),
       quantum_(std::max(config.quantum, Picoseconds(1))),
       quantum_end_(quantum_) {
+    for (EventNumber e : tables.events.implemented) known_[e] = true;
     stalls_.deadline = &deadline_;
     simple_line_.state = mem::CacheLine::State::modified;
     totals_.set_level(ExceptionLevel::el1);
@@ -67,9 +68,10 @@ void CoreBase::flush() const {
     };
     for (unsigned l = 0; l < kVectorLanes; ++l) feed(static_cast<Lane>(l), fast_.lanes[l]);
     feed(Lane::fetch, fast_.fetches);
-    // What CoreMemory was asked for it has counted itself.
-    row[ev::L1I_CACHE] -= fast_.fetches_slow;
-    row[ev::L1I_TLB] -= fast_.translations_slow;
+    if (!config_.simple) { // what CoreMemory was asked for it has counted itself
+        row[ev::L1I_CACHE] -= fast_.fetches_slow;
+        row[ev::L1I_TLB] -= fast_.translations_slow;
+    }
     feed(Lane::read_hit, fast_.hits[0]);
     feed(Lane::write_hit, fast_.hits[1]);
     feed(Lane::read_unaligned, fast_.unaligned[0]);
@@ -90,7 +92,7 @@ EventTotals& CoreBase::totals() {
 }
 
 std::uint64_t CoreBase::total(EventNumber event, ExceptionLevel el) const {
-    if (event >= ev::kCount) return 0;
+    if (!knows(event)) return 0;
     flush();
     return totals_.get(event, el);
 }
@@ -99,7 +101,7 @@ void CoreBase::count_ops(const Block& block, unsigned from, unsigned to) {
     for (unsigned k = from; k < to; ++k) {
         const std::uint32_t lanes = block.ops[k].lanes;
         for (unsigned l = 0; l < kVectorLanes; ++l)
-            fast_.lanes[l] = static_cast<std::uint16_t>(fast_.lanes[l] + (lanes >> l & 1));
+            if (lanes >> l & 1) fast_.lanes.add(l);
         fast_.fetches += lanes >> index_of(Lane::fetch) & 1;
     }
 }
@@ -128,7 +130,7 @@ void CoreBase::read_armed() {
     stalls_.stop_at.fill(~std::uint64_t{0});
     if (!monitor_) return;
     for (const ArmedCounter& c : monitor_->armed()) {
-        if (c.event >= ev::kCount || !knows(c.event)) continue;
+        if (!knows(c.event)) continue;
         Armed a;
         a.event = c.event;
         a.el_mask = c.el_mask;
@@ -306,11 +308,11 @@ void CoreBase::enter_user(CpuState& state) {
     state.mem.accesses = state.mem.slow = 0;
     memory_.set_recency_clock(&state.mem.clock);
     port_.attach(&state.mem, keep);
+    state_ = &state;
     if (keep)
         for (const Loss& l : losses_) lose(l);
     losses_.clear();
     port_stale_ = false;
-    state_ = &state;
     state.stop = Stop::none;
     state.branch_taken = false;
     totals_.set_level(ExceptionLevel::el0);

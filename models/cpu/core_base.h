@@ -60,7 +60,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
 
     // EventTotalsView
     std::uint64_t total(EventNumber event, ExceptionLevel el) const override;
-    bool knows(EventNumber event) const override { return tables_.events.implements(event); }
+    bool knows(EventNumber event) const override { return event < pmu_event::kCount && known_[event]; }
     Picoseconds now() const override { return clock_.time_of(Cycles(cycle_)); }
     void rearm() override;
 
@@ -113,8 +113,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     /// Adds the static lanes of ops [from, to) of a block that was not executed as a whole.
     void count_ops(const Block& block, unsigned from, unsigned to);
     void count_block(const Block& block) {
-        for (unsigned l = 0; l < kVectorLanes; ++l)
-            fast_.lanes[l] = static_cast<std::uint16_t>(fast_.lanes[l] + block.lanes[l]);
+        fast_.lanes += block.lanes;
         fast_.fetches += block.fetches;
     }
     /// Adds to events at once, for lanes that the fast path does not carry.
@@ -204,6 +203,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     unsigned sysreg_cost(SysReg reg, bool write) const;
     bool fault(std::uint64_t va, std::uint8_t status, bool write, bool maintenance = false);
     std::uint8_t* access_line(PhysAddr pa, unsigned bytes, mem::Access kind, std::uint64_t now, mem::CacheLine*& line);
+    void count_simple_hit(bool write);
     void drop_code(std::uint64_t ppn);
     const std::uint8_t* exclusive_host(std::uint64_t va);
     void detach();
@@ -211,10 +211,12 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     void lose(const Loss& l);
 
     mutable EventTotals totals_; ///< mutable: reading brings them up to date
+    EventTotals unseen_totals_; ///< what the memory side counts in the simple configuration: walks, misses
     mem::PhysicalMemory& physical_;
     mem::CoreMemory memory_;
     Clock clock_;
     LaneMap lane_map_;
+    std::array<bool, pmu_event::kCount> known_{};
     CodeCache code_;
     FastPort port_;
     std::array<FetchPage, kFetchPages> fetch_pages_{};

@@ -9,8 +9,6 @@
 namespace rkperf::cpu {
 namespace {
 
-namespace ev = pmu_event;
-
 constexpr std::uint64_t kRate = 1024; // denominator of KernelRates
 
 /// Where the kernel's text and per-core data lie in physical memory, for their footprint in the caches: the first 16 MiB
@@ -151,8 +149,7 @@ void CoreBase::kernel_access(PhysAddr pa, std::uint64_t bytes, bool write) {
         const auto part = static_cast<unsigned>(std::min(pa.v + bytes, (at | (kLineSize - 1)) + 1) - at);
         note(write ? Lane::write_slow : Lane::read_slow);
         if (config_.simple) {
-            totals_.add(ev::L1D_CACHE);
-            totals_.add(write ? ev::L1D_CACHE_WR : ev::L1D_CACHE_RD);
+            count_simple_hit(write);
             continue;
         }
         // One line per two cycles is what a copy loop asks for.

@@ -51,8 +51,7 @@ std::uint8_t* CoreBase::access_line(PhysAddr pa, unsigned bytes, mem::Access kin
     if (config_.simple) {
         line = &simple_line_;
         if (kind != mem::Access::prefetch) {
-            totals_.add(ev::L1D_CACHE);
-            totals_.add(write ? ev::L1D_CACHE_WR : ev::L1D_CACHE_RD);
+            count_simple_hit(write);
         }
     } else {
         const mem::Timing t = memory_.access(pa, kind, now, &line, bytes);
@@ -62,6 +61,12 @@ std::uint8_t* CoreBase::access_line(PhysAddr pa, unsigned bytes, mem::Access kin
     }
     if (kind != mem::Access::prefetch) note(write ? Lane::write_slow : Lane::read_slow);
     return physical_.host(pa);
+}
+
+void CoreBase::count_simple_hit(bool write) {
+    for (EventNumber e : {ev::L1D_CACHE, ev::L1D_TLB, write ? ev::L1D_CACHE_WR : ev::L1D_CACHE_RD,
+                          write ? ev::L1D_TLB_WR : ev::L1D_TLB_RD})
+        totals_.add(e);
 }
 
 std::uint8_t* CoreBase::access(std::uint64_t va, unsigned size, AccessKind kind) {
@@ -260,7 +265,6 @@ Block* CoreBase::find_block(std::uint64_t now) {
 std::uint64_t CoreBase::fetch_line(Block& block, std::uint64_t now) {
     ++fast_.fetches_slow;
     if (config_.simple) {
-        totals_.add(ev::L1I_CACHE);
         page_->l1i[block.line] = &simple_line_;
         return now;
     }
