@@ -57,7 +57,7 @@ struct Sli : Int<false, kAll> {
 };
 template <bool sign>
 struct QShlImm : Int<sign, kAll> {
-    static constexpr bool right = false, saturates = true;
+    static constexpr bool right = false;
     template <class E>
     static E run(E, E a, unsigned n, auto& saturated) {
         return saturating_shift_left<E>(a, static_cast<int>(n), saturated);
@@ -65,7 +65,7 @@ struct QShlImm : Int<sign, kAll> {
 };
 /// SQSHLU: signed in, unsigned out.
 struct QShlU : Int<true, kAll> {
-    static constexpr bool right = false, saturates = true;
+    static constexpr bool right = false;
     template <class E>
     static E run(E, E a, unsigned n, auto& saturated) {
         if (a >= 0) return static_cast<E>(saturating_shift_left(to_unsigned(a), static_cast<int>(n), saturated));
@@ -89,7 +89,7 @@ void exec_shift(CpuState& s, const Insn& i) {
 
 template <bool rounds, bool saturating, bool from_signed, bool to_signed>
 struct ShrNarrow : Int<from_signed, kNoD> {
-    static constexpr bool right = true, saturates = saturating;
+    static constexpr bool right = true;
     template <class E, class W>
     static E run(W v, unsigned n, auto& saturated) {
         using To = std::conditional_t<to_signed, std::make_signed_t<E>, std::make_unsigned_t<E>>;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases by hand from the Arm ARM's pseudocode (DDI 0487, J1.3 shared/functions/float), and what host and integer
 // arithmetic must agree on.
-#include "models/a64/fp_ops.h"
+#include "models/a64/fp_fma.h"
 #include "models/a64/insn.h"
+#include "models/a64/simd_fp.h"
 
 #include <catch2/catch.hpp>
 
@@ -226,6 +227,53 @@ TEST_CASE("float multiply-add by way of double meets ties") {
         CHECK(std::bit_cast<std::uint32_t>(by_hand) == std::bit_cast<std::uint32_t>(reference));
         CHECK(host_fma(-a, b, c) == std::fmaf(-a, b, c));
     }
+}
+
+namespace {
+
+/// A number of any kind, mostly ordinary.
+template <class F>
+typename F::Bits any_number(std::uint64_t& rng) {
+    const std::uint64_t r = next(rng), kind = next(rng) >> 8 & 15;
+    if (kind == 0) return static_cast<typename F::Bits>(r);
+    if (kind == 1) return static_cast<typename F::Bits>(r & (F::sign_bit | F::frac_mask)); // denormal
+    if (kind == 2) return static_cast<typename F::Bits>((r & F::sign_bit) | (r >> 20 & 1 ? F::infinity : 0));
+    const std::uint64_t exp = F::bias - 8 + (next(rng) >> 16 & 15);
+    const std::uint64_t frac = kind & 1 ? r & F::frac_mask : r & F::frac_mask & ~(F::frac_mask >> 4);
+    return static_cast<typename F::Bits>((r & F::sign_bit) | exp << F::frac_bits | frac);
+}
+
+template <class F>
+void compare_fma_bodies() {
+    if (!host_has_fma()) {
+        WARN("this host has no FMA instructions; nothing to compare");
+        return;
+    }
+    std::uint64_t rng = 3;
+    Insn i;
+    i.rd = 0, i.rn = 1, i.rm = 2, i.ra = 3;
+    constexpr unsigned n = 16 / sizeof(typename F::Bits);
+    for (unsigned k = 0; k < 20000; ++k) {
+        CpuState a;
+        for (unsigned v = 0; v < 4; ++v)
+            for (unsigned l = 0; l < n; ++l) lane<typename F::Bits>(a.v[v], l) = any_number<F>(rng);
+        a.fpcr = next(rng) >> 8 & 1 ? static_cast<std::uint32_t>(next(rng)) & (fpcr::FZ | fpcr::DN | fpcr::RMode) : 0;
+        a.fpsr = next(rng) >> 8 & 1 ? fpsr::IXC : 0;
+        CpuState b = a, c = a, d = a;
+        exec_fma<F, false, true>(a, i);
+        exec_fma_hw<F, false, true>(b, i);
+        exec_fp_mla<F, n, true, false>(c, i);
+        exec_fp_mla_hw<F, n, true, false>(d, i);
+        REQUIRE((a.v[0].d[0] == b.v[0].d[0] && a.fpsr == b.fpsr));
+        REQUIRE((c.v[0].d[0] == d.v[0].d[0] && c.v[0].d[1] == d.v[0].d[1] && c.fpsr == d.fpsr));
+    }
+}
+
+} // namespace
+
+TEST_CASE("multiply-add bodies give the same with and without the host's FMA instructions") {
+    compare_fma_bodies<F32>();
+    compare_fma_bodies<F64>();
 }
 
 } // namespace rkperf::a64
