@@ -194,10 +194,8 @@ TEST_CASE("streams of whole lines take lines from others and end in the L3 or in
 TEST_CASE("prefetches into the L3 are timed", "[memory][dsu][prefetch]") {
     Machine& m = stock.take("prefetch");
     TestCore& c = m[0];
-    unsigned from_dram = 0;
     for (unsigned i = 0; i < 300; ++i) {
         c.go(PhysAddr(0x20'0000 + i * 64));
-        from_dram += c.last.level == Level::dram;
     }
     CHECK(c.total(ev::L3D_CACHE_REFILL_PREFETCH) > 250);
     CHECK(c.total(ev::L1D_CACHE_REFILL_PREFETCH) > 200);
