@@ -19,6 +19,8 @@ struct FakeTask : TaskBase {
     bool may_trace{true}; ///< answer of ptrace_may_access
     PtRegs regs{};
     int refs{1};
+    bool runnable{};
+    bool on_rq() const override { return runnable; }
 };
 
 class FakeMutex final : public Mutex {
@@ -100,6 +102,10 @@ class FakeKernel final : public Kernel {
     int max_fds{64};
     std::vector<EventNotice::What> notices;
     bool record_notices{};
+    std::vector<EventNotice> notice_log; ///< with record_notices: all of them
+    std::function<void()> time_passes;   ///< called wherever an interrupt can come in between
+    unsigned pages_left{~0u};            ///< then alloc_page fails
+    std::vector<std::uint64_t> kernel_frames; ///< of kernel call chains, behind the registers' pc
     std::vector<std::string> log;
     std::uint64_t charged{}; ///< instructions, all CPUs
     std::vector<KernelSymbol> stack;
@@ -244,9 +250,11 @@ class FakeKernel final : public Kernel {
         regs.pstate = 0x5;
     }
     std::size_t kernel_callchain(const PtRegs& regs, std::span<std::uint64_t> out) override {
-        if (out.empty()) return 0;
-        out[0] = regs.pc;
-        return 1;
+        std::size_t n = 0;
+        if (!out.empty()) out[n++] = regs.pc;
+        for (const std::uint64_t ip : kernel_frames)
+            if (n < out.size()) out[n++] = ip;
+        return n;
     }
     bool local_irq_save() override {
         const bool was = here().masked;
@@ -262,9 +270,13 @@ class FakeKernel final : public Kernel {
     void enter(KernelSymbol symbol) override {
         stack.push_back(symbol);
         charged += info(symbol).instructions;
+        if (time_passes) time_passes();
     }
     void leave() override { stack.pop_back(); }
-    void charge(std::uint32_t n) override { charged += n; }
+    void charge(std::uint32_t n) override {
+        charged += n;
+        if (time_passes) time_passes();
+    }
     std::uint64_t local_clock() override { return now_ns; }
     std::uint64_t ktime_get_ns(int clockid) override {
         return now_ns + static_cast<std::uint64_t>(clockid) * 1'000'000'000'000;
@@ -309,7 +321,7 @@ class FakeKernel final : public Kernel {
         on_cpu(old);
         return 0;
     }
-    std::uint64_t mrs(SysReg r) override { return here().pmu.read(r); }
+    std::uint64_t mrs(SysReg r) override { return r == sysreg::CNTVCT_EL0 ? now_ns * 24 / 1000 : here().pmu.read(r); }
     void msr(SysReg r, std::uint64_t v) override { here().pmu.write(r, v); }
     void isb() override {}
     void request_percpu_irq(unsigned intid, std::string_view, std::function<bool(PtRegs&)> handler) override {
@@ -386,6 +398,8 @@ class FakeKernel final : public Kernel {
     std::uint64_t virt_to_phys(std::uint64_t va) override { return mapped(va, 1) ? va + 0x80000000 : 0; }
     std::uint64_t page_size_at(std::uint64_t va) override { return mapped(va, 1) ? 4096 : 0; }
     Page alloc_page(int) override {
+        if (!pages_left) return {};
+        --pages_left;
         ++pages_in_use;
         auto* p = new std::uint8_t[4096]();
         return Page{PhysAddr(reinterpret_cast<std::uintptr_t>(p)), p};
@@ -397,6 +411,18 @@ class FakeKernel final : public Kernel {
     void page_write(const Page& p, unsigned offset, const void* from, std::size_t n) override {
         if (offset + n > 4096) throw std::logic_error("FakeKernel: page_write beyond the page");
         std::memcpy(p.host + offset, from, n);
+        if (time_passes) time_passes();
+    }
+    int fd_available() override {
+        for (int fd = 3; fd < max_fds; ++fd)
+            if (!files.count(fd)) return 0;
+        return -EMFILE;
+    }
+    void irq_work_queue_on(IrqWork& w, int c) override {
+        const int old = this_cpu_;
+        on_cpu(c);
+        irq_work_queue(w);
+        on_cpu(old);
     }
     int anon_inode_getfd(std::string_view, FileOperations* o, bool) override {
         for (int fd = 3; fd < max_fds; ++fd)
@@ -425,7 +451,9 @@ class FakeKernel final : public Kernel {
     }
     void pr_info(std::string_view m) override { log.emplace_back(m); }
     void notice(const EventNotice& n) override {
-        if (record_notices) notices.push_back(n.what);
+        if (!record_notices) return;
+        notices.push_back(n.what);
+        notice_log.push_back(n);
     }
 
     /// Runs fn as an interrupt handler of this CPU.
