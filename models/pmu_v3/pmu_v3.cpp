@@ -10,10 +10,20 @@ PmuV3::PmuV3(sc_core::sc_module_name name, const PmuConfig& config, EventTotalsV
     sysreg.register_b_transport(this, &PmuV3::transport);
 }
 
+void PmuV3::tell_overflows() {
+    const std::uint32_t flags = registers_.counters().overflowed();
+    const std::uint32_t fresh = flags & ~flags_told_;
+    flags_told_ = flags;
+    if (!fresh) return;
+    for (PmuListener* l : listeners_) l->overflowed(fresh, totals_.now());
+}
+
 void PmuV3::drive_line() {
+    if (!listeners_.empty()) tell_overflows();
     const bool level = registers_.counters().line();
     if (level == line_) return;
     line_ = level;
+    for (PmuListener* l : listeners_) l->line_changed(level, totals_.now());
     irq_.set_level(level, totals_.now());
 }
 
@@ -48,6 +58,7 @@ void PmuV3::transport(tlm::tlm_generic_payload& trans, sc_core::sc_time&) {
     }
     if (!write) std::memcpy(trans.get_data_ptr(), &a.value, sizeof a.value);
     trans.set_response_status(tlm::TLM_OK_RESPONSE);
+    for (PmuListener* l : listeners_) l->register_accessed(reg, write, write ? value : a.value, totals_.now());
     drive_line(); // a read too may have folded a wrap in
     if (a.changes_counting) totals_.rearm();
 }

@@ -12,8 +12,22 @@
 #include <span>
 #include <systemc>
 #include <tlm>
+#include <vector>
 
 namespace rkperf::pmu {
+
+/// Hears what a PMU does (trace). `when` is the core's local time.
+class PmuListener {
+  public:
+    virtual ~PmuListener() = default;
+    /// Overflow flags that were clear are set now: bit n counter n, bit 31 the cycle counter.
+    virtual void overflowed(std::uint32_t counters, Picoseconds when) { (void)counters, (void)when; }
+    virtual void line_changed(bool level, Picoseconds when) { (void)level, (void)when; }
+    /// A register access that succeeded, with the value written or read.
+    virtual void register_accessed(SysReg reg, bool write, std::uint64_t value, Picoseconds when) {
+        (void)reg, (void)write, (void)value, (void)when;
+    }
+};
 
 class PmuV3 : public sc_core::sc_module, public OverflowMonitor {
   public:
@@ -26,6 +40,9 @@ class PmuV3 : public sc_core::sc_module, public OverflowMonitor {
     void sync() override;
 
     bool line() const { return line_; }
+    /// Counters and their controls, for observers; reading a value changes nothing.
+    CounterBank& counters() { return registers_.counters(); }
+    void add_listener(PmuListener& listener) { listeners_.push_back(&listener); }
     const PmuConfig& config() const { return registers_.config(); }
     /// Exception level to which the latest refused access with outcome trap_el1 goes: EL1, or EL2 or EL3 if
     /// MDCR_EL2.TPM/TPMCR or MDCR_EL3.TPM made it trap.
@@ -34,10 +51,13 @@ class PmuV3 : public sc_core::sc_module, public OverflowMonitor {
   private:
     void transport(tlm::tlm_generic_payload& trans, sc_core::sc_time& delay);
     void drive_line();
+    void tell_overflows();
 
     EventTotalsView& totals_;
     LevelSink& irq_;
     Registers registers_;
+    std::vector<PmuListener*> listeners_;
+    std::uint32_t flags_told_{}; ///< overflow flags that the listeners know of
     bool line_{};
     ExceptionLevel trap_target_{ExceptionLevel::el1};
 };

@@ -13,8 +13,12 @@ constexpr auto kInterval = std::chrono::milliseconds(200);
 }
 
 std::string grouped(std::uint64_t v) {
-    std::string s = std::to_string(v);
-    for (std::size_t at = s.size(); at > 3;) s.insert(at -= 3, ",");
+    const std::string digits = std::to_string(v);
+    std::string s;
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+        if (i && (digits.size() - i) % 3 == 0) s.push_back(',');
+        s.push_back(digits[i]);
+    }
     return s;
 }
 

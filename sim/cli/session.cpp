@@ -4,6 +4,7 @@
 #include "sim/cli/progress.h"
 #include "sim/cli/signals.h"
 #include "sim/soc/machine.h"
+#include "sim/soc/truth_observer.h"
 
 #include <fmt/format.h>
 
@@ -58,6 +59,8 @@ int run_session(const Options& o) {
     }
     ClientWatch client;
     if (start.client) machine->kernel().add_observer(client);
+    std::optional<soc::TruthObserver> truth;
+    if (start.client) truth.emplace(*machine);
 
     os::InitProgram init;
     init.path = start.path;
@@ -83,6 +86,7 @@ int run_session(const Options& o) {
     const soc::RunResult result = machine->run(std::move(init), poll);
     progress.clear();
     std::fflush(stdout);
+    if (truth && !o.quiet) std::fputs(soc::print_truth(truth->finish()).c_str(), stderr);
     print_kernel_log(o, machine->kernel().log());
     if (o.stats || (terminal && !o.quiet && o.command == Command::run))
         fmt::print(stderr, "rkperf: {}\n", progress.summary(result));

@@ -19,6 +19,7 @@ struct Kernel::Private {
     std::vector<const void*> processes; ///< SystemC process of each core
     const void* last_process{};
     int last_cpu{};
+    int cpus_up{}; ///< CPUs whose part of the GIC is set up
     bool booted{};
     bool ended{};
     int interrupts{};
@@ -128,12 +129,17 @@ void Kernel::cpu_main(cpu::Core& core) {
     if (cpu == 0) gic_->init_distributor();
     gic_->init_cpu(cpu);
     time_->init_cpu(cpu);
+    ++private_->cpus_up;
     if (cpu == 0) {
+        // An SGI to a CPU that has not yet put it into its group would be lost.
+        while (private_->cpus_up < num_cpus()) {
+            charge(20);
+            core.sync();
+        }
         perf_->perf_event_init();
         private_->booted = true;
+        start_init();
     }
-    perf_->cpu_starting(cpu);
-    if (cpu == num_cpus() - 1) start_init();
     idle_loop(cpu);
 }
 

@@ -132,7 +132,8 @@ Machine::Machine(sc_core::sc_module_name name, const MachineConfig& config, cons
         router.timer.bind(timers_.back()->sysreg);
         c.set_overflow_monitor(*pmus_.back());
         c.add_deadline_source(*timers_.back());
-        gic_->connect_cpu(CpuId(i), c);
+        irq_lines_.push_back(std::make_unique<LineTap>(c));
+        gic_->connect_cpu(CpuId(i), *irq_lines_.back());
         pointers.push_back(&c);
     }
     kernel_ = std::make_unique<os::Kernel>(pointers, *memory_, kernel_config(config_, mounts, timeout));

@@ -15,6 +15,7 @@
 #include "sim/os/kernel.h"
 #include "sim/soc/machine_config.h"
 #include "sim/soc/sysreg_router.h"
+#include "sim/soc/trace_line_tap.h"
 
 #include <functional>
 
@@ -46,6 +47,8 @@ class Machine : public sc_core::sc_module {
     unsigned cores() const { return static_cast<unsigned>(cores_.size()); }
     pmu::PmuV3& pmu(unsigned n) { return *pmus_[n]; }
     gic::Gic600& gic() { return *gic_; }
+    /// The interrupt line from a core's redistributor to the core.
+    LineTap& irq_line(unsigned n) { return *irq_lines_[n]; }
     const MachineConfig& config() const { return config_; }
     mem::PhysicalMemory& memory() { return *memory_; }
 
@@ -62,6 +65,7 @@ class Machine : public sc_core::sc_module {
     std::unique_ptr<mem::Dsu> dsu_;
     std::unique_ptr<gic::Gic600> gic_;
     std::vector<std::unique_ptr<cpu::Core>> cores_;
+    std::vector<std::unique_ptr<LineTap>> irq_lines_;
     std::vector<std::unique_ptr<pmu::PmuV3>> pmus_;
     std::vector<std::unique_ptr<timer::GenericTimer>> timers_;
     std::vector<std::unique_ptr<SysRegRouter>> routers_;
