@@ -7,8 +7,9 @@ namespace rkperf::cpu {
 namespace {
 
 constexpr unsigned kTables = 4;
-constexpr std::uint64_t kMix[kTables] = {0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f, 0x165667b19e3779f9,
-                                         0xd6e8feb86659fd93};
+constexpr std::uint64_t kMix = 0xc2b2ae3d27d4eb4f;
+constexpr std::uint64_t kTableMix[kTables] = {0x9e3779b97f4a7c15, 0xff51afd7ed558ccd, 0x165667b19e3779f9,
+                                              0xd6e8feb86659fd93};
 
 template <class T>
 T step(T counter, bool up, T low, T high) {
@@ -21,6 +22,7 @@ BranchPredictor::BranchPredictor(const PredictorParams& params)
     : params_(params),
       nano_mask_(params.nano_btb - 1),
       micro_mask_(params.micro_btb - 1),
+      bias_(params.bimodal, Bias::unseen),
       bimodal_(params.bimodal, std::int8_t{-1}),
       nano_(params.nano_btb, ~0ull),
       micro_(params.micro_btb, ~0ull),
@@ -34,17 +36,18 @@ BranchPredictor::BranchPredictor(const PredictorParams& params)
     }
 }
 
-bool BranchPredictor::conditional(std::uint64_t pc, bool taken) {
+bool BranchPredictor::tagged(std::uint64_t pc, bool taken) {
     const std::uint64_t address = pc >> 2;
     const std::uint64_t mask = params_.tagged - 1;
+    const std::uint64_t mixed = address * kMix;
     std::int8_t& base = bimodal_[address & (params_.bimodal - 1)];
     Tagged* entry[kTables];
     std::uint16_t tag[kTables];
     int provider = -1, alternate = -1;
     for (unsigned t = 0; t < kTables; ++t) {
-        const std::uint64_t h = ((history_ & history_mask_[t]) + address * kMix[t] + t) * kMix[(t + 1) % kTables];
-        entry[t] = &tagged_[t][h >> 32 & mask];
-        tag[t] = static_cast<std::uint16_t>(h >> 52 | 1); // 0 marks an entry never used
+        const std::uint64_t h = ((history_ & history_mask_[t]) * kTableMix[t]) ^ mixed;
+        entry[t] = &tagged_[t][h >> 48 & mask];
+        tag[t] = static_cast<std::uint16_t>(h >> 30 | 1); // 0 marks an entry never used
         if (entry[t]->tag != tag[t]) continue;
         alternate = provider;
         provider = static_cast<int>(t);
@@ -82,14 +85,13 @@ bool BranchPredictor::conditional(std::uint64_t pc, bool taken) {
         if (!found)
             for (t = static_cast<unsigned>(provider + 1); t < kTables; ++t) --entry[t]->useful;
     }
-    history_ = history_ << 1 | taken;
     return says;
 }
 
 bool BranchPredictor::indirect(std::uint64_t pc, std::uint64_t target) {
     const std::uint64_t mask = params_.indirect - 1;
     Indirect& by_pc = indirect_base_[pc >> 2 & mask];
-    const std::uint64_t h = ((history_ & 0xff) * kMix[0] ^ path_ * kMix[1] ^ pc * kMix[2]) >> 40;
+    const std::uint64_t h = ((history_ & 0xff) * kTableMix[0] ^ path_ * kTableMix[1] ^ pc * kMix) >> 40;
     Indirect& by_history = indirect_history_[h & mask];
     const Indirect& used = by_history.pc == pc ? by_history : by_pc;
     const bool right = used.pc == pc && used.target == target;

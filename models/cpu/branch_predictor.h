@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branch prediction: direction (bimodal base and four tables tagged with growing history, TAGE-like), targets of taken
-// branches (three levels of BTB), indirect targets by history, and a return stack. One call per branch predicts, compares
+// Branch prediction: direction (a bias filter, bimodal base and four tables tagged with growing history, TAGE-like),
+// targets of taken branches (three levels of BTB), indirect targets by history, and a return stack. One call per branch predicts, compares
 // with what happened and learns.
 #pragma once
 
@@ -71,7 +71,23 @@ class BranchPredictor {
         std::uint64_t pc{~0ull}, target{};
     };
 
-    bool conditional(std::uint64_t pc, bool taken);
+    /// What a branch has done so far. One that never changed its mind needs no history and would only crowd the tables.
+    enum class Bias : std::uint8_t { unseen, never, always, both };
+
+    /// Predicted direction; learns the right one.
+    bool conditional(std::uint64_t pc, bool taken) {
+        Bias& bias = bias_[pc >> 2 & (params_.bimodal - 1)];
+        bool says = bias == Bias::always;
+        const Bias now = taken ? Bias::always : Bias::never;
+        if (__builtin_expect(bias == Bias::both, 0)) {
+            says = tagged(pc, taken);
+        } else if (bias != now) {
+            bias = bias == Bias::unseen ? now : Bias::both;
+        }
+        history_ = history_ << 1 | taken;
+        return says;
+    }
+    bool tagged(std::uint64_t pc, bool taken);
     bool indirect(std::uint64_t pc, std::uint64_t target);
     std::uint8_t target_known(std::uint64_t pc) {
         const std::uint64_t h = pc >> 2;
@@ -95,6 +111,7 @@ class BranchPredictor {
     std::uint64_t history_{}, path_{};
     std::array<std::uint64_t, 4> history_mask_{};
     std::uint64_t nano_mask_{}, micro_mask_{};
+    std::vector<Bias> bias_;
     std::vector<std::int8_t> bimodal_; ///< -2..1, taken if >= 0
     std::array<std::vector<Tagged>, 4> tagged_;
     std::vector<std::uint64_t> nano_, micro_;

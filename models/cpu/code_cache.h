@@ -25,7 +25,9 @@ struct LaneVector {
         return *this;
     }
     void add(unsigned lane) { words[lane / 4] += std::uint64_t{1} << lane % 4 * 16; }
-    std::uint16_t operator[](unsigned lane) const { return static_cast<std::uint16_t>(words[lane / 4] >> lane % 4 * 16); }
+    std::uint16_t operator[](unsigned lane) const {
+        return static_cast<std::uint16_t>(words[lane / 4] >> lane % 4 * 16);
+    }
 };
 static_assert(index_of(Lane::instruction) == kVectorLanes - 1 && index_of(Lane::fetch) == kVectorLanes);
 

@@ -211,7 +211,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     void lose(const Loss& l);
 
     mutable EventTotals totals_; ///< mutable: reading brings them up to date
-    EventTotals unseen_totals_; ///< what the memory side counts in the simple configuration: walks, misses
+    EventTotals unseen_totals_;  ///< what the memory side counts in the simple configuration: walks, misses
     mem::PhysicalMemory& physical_;
     mem::CoreMemory memory_;
     Clock clock_;

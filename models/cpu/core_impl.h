@@ -209,7 +209,7 @@ typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(a64::CpuState& s) {
                     }
                     fast_.hits[op->is_store] += s.mem.accesses;
                     s.mem.accesses = 0;
-                    fast_.unaligned[op->is_store] += (s.mem.last_va & op->align_mask) != 0;
+                    if (__builtin_expect(s.mem.last_va & op->align_mask, 0)) ++fast_.unaligned[op->is_store];
                     break;
                 }
                 case OpGroup::branch: {
@@ -248,6 +248,7 @@ typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(a64::CpuState& s) {
                         return Why::stopped;
                     }
                     break;
+                default: __builtin_unreachable();
             }
             pc += 4;
             ++op;

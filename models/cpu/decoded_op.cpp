@@ -92,6 +92,12 @@ std::uint8_t align_mask(const Insn& i) {
     return static_cast<std::uint8_t>(std::bit_floor(element) - 1);
 }
 
+bool is_plain(const Insn& i, const OpTiming& t) {
+    const bool one = t.uops == 1 && t.occupancy == 1 && t.dst[1] == kReadySink && t.dst[2] == kReadySink;
+    if (is_store(i)) return one && t.dst[0] == kReadySink;
+    return one && i.src[2] == a64::reg::none && i.src[3] == a64::reg::none;
+}
+
 OpGroup group_of(const Insn& i, const OpTiming& t) {
     if (is_branch(i.kind)) return OpGroup::branch;
     if (is_store(i)) return OpGroup::store;
@@ -99,9 +105,7 @@ OpGroup group_of(const Insn& i, const OpTiming& t) {
     if (i.timing >= TimingClass::barrier || i.kind == InsnKind::exception || i.row == a64::kNoRow)
         return OpGroup::system;
     if (i.timing == TimingClass::div32 || i.timing == TimingClass::div64) return OpGroup::divide;
-    const bool plain = t.uops == 1 && t.occupancy == 1 && t.dst[1] == kReadySink && t.dst[2] == kReadySink &&
-                       i.src[3] == a64::reg::none;
-    return plain ? OpGroup::simple : OpGroup::general;
+    return is_plain(i, t) ? OpGroup::simple : OpGroup::general;
 }
 
 } // namespace
@@ -119,7 +123,7 @@ DecodedOp make_op(std::uint32_t raw, std::uint64_t pc_low, bool entry, TimingOf 
     op.align_mask = align_mask(i);
     op.is_store = is_store(i);
     op.heavy = is_structure(i.timing);
-    op.late_data = op.is_store;
+    op.plain = is_plain(i, op.timing);
     return op;
 }
 

@@ -11,7 +11,7 @@ namespace rkperf::cpu {
 
 /// How the core loop treats an operation.
 enum class OpGroup : std::uint8_t {
-    simple,  ///< cannot stop, no memory; one micro-operation, at most one result, no accumulator
+    simple,  ///< cannot stop, no memory; one micro-operation, at most two operands and one result
     general, ///< cannot stop, no memory
     divide,  ///< as general, latency depends on the operands
     load,
@@ -44,8 +44,8 @@ struct alignas(64) DecodedOp {
     OpGroup group{};
     std::uint8_t align_mask{}; ///< size of one element - 1: which addresses count as unaligned
     bool is_store{};
-    bool heavy{};     ///< may make more data accesses than fast_weight says
-    bool late_data{}; ///< src[3] is store data: not needed to issue
+    bool heavy{}; ///< may make more data accesses than fast_weight says
+    bool plain{}; ///< one micro-operation, at most two operands (store data apart) and one result (stores: none)
 };
 static_assert(sizeof(DecodedOp) == 64);
 

@@ -62,7 +62,7 @@ class Pipeline {
 
     void simple(const cpu::DecodedOp& op) {
         const auto& src = op.insn.src;
-        const std::uint64_t need = std::max({ready_[src[0]], ready_[src[1]], ready_[src[2]]});
+        const std::uint64_t need = std::max(ready_[src[0]], ready_[src[1]]);
         std::uint64_t late = 0;
         // The second of a pair may take an operand one cycle later than the first.
         if ((op.timing.detail & detail::late_alu) && need == issue_ + 1 && count_ == 1 && fits(op.timing.pipes))
@@ -77,7 +77,7 @@ class Pipeline {
         const auto& src = op.insn.src;
         std::uint64_t need = std::max({address_[src[0]], address_[src[1]], memory_order_});
         // Store data are needed a stage after the address.
-        if (op.late_data) {
+        if (op.is_store) {
             const std::uint64_t data = std::max(ready_[src[2]], ready_[src[3]]);
             need = std::max(need, data - std::min<std::uint64_t>(data, 1));
             if (store_buffer_[stores_ % kMaxStoreBuffer] > std::max(need, issue_)) store_buffer_stall(op, need);
@@ -92,8 +92,10 @@ class Pipeline {
         if (slow & cpu::slow::split) done += params_.split_penalty;
         finish(dst[0], done, op);
         address_[dst[0]] = done - params_.chase_bonus;
-        finish(dst[1], done + op.timing.second, op);
-        finish(dst[2], at + 1, op);
+        if (!op.plain) {
+            finish(dst[1], done + op.timing.second, op);
+            finish(dst[2], at + 1, op);
+        }
         if (__builtin_expect(slow != 0, 0)) why_[dst[0]] = why_[dst[1]] = why_of(slow);
         hold(op, at);
     }
@@ -104,9 +106,11 @@ class Pipeline {
         std::uint64_t done = at + 1;
         if (op.timing.detail & detail::result_store) done = ready + op.timing.latency;
         if (__builtin_expect(slow != 0, 0)) slow_store(at, ready, slow);
-        finish(dst[0], done, op);
-        finish(dst[1], done, op);
-        finish(dst[2], at + 1, op);
+        if (!op.plain) {
+            finish(dst[0], done, op);
+            finish(dst[1], done, op);
+            finish(dst[2], at + 1, op);
+        }
         hold(op, at);
     }
     void fault(std::uint64_t at) { issue_ = std::max(issue_, at); }

@@ -8,7 +8,7 @@ using cpu::DecodedOp;
 void Pipeline::restart(std::uint64_t cycle) {
     slots_ = cycle * kWidth;
     fetch_ = cycle;
-    retired_ = cycle;
+    retire_slots_ = cycle * kRetireWidth;
     memory_order_ = 0;
 }
 
@@ -19,6 +19,15 @@ std::uint64_t Pipeline::take_port_long(std::uint8_t pipes, std::uint64_t t, unsi
         std::uint64_t& e = calendar_[(t + c) % kCalendar];
         e = (t + c) << 8 | (e >> 8 == t + c ? e & 0xff : 0) | mine;
     }
+    return t;
+}
+
+std::uint64_t Pipeline::begin_more(const DecodedOp& op) {
+    const auto& src = op.insn.src;
+    std::uint64_t t = std::max({dispatch_memory(op.is_store), ready_[src[0]], ready_[src[1]], memory_order_});
+    if (!op.is_store) t = std::max({t, ready_[src[2]], ready_[src[3]]}); // store data may come later
+    t = take_port(op.timing.pipes, t);
+    for (unsigned u = 1; u < op.timing.uops; ++u) t = take_port(op.timing.pipes, t);
     return t;
 }
 
@@ -56,7 +65,7 @@ std::uint64_t Pipeline::forward(const DecodedOp& op, const Store& s, std::uint64
 std::uint64_t Pipeline::begin_system(const DecodedOp& op) {
     const auto& src = op.insn.src;
     // Waits for everything older, as the register or barrier it is about must see it done.
-    return std::max({dispatch(), retired_, ready_[src[0]], ready_[src[1]]});
+    return std::max({dispatch(), retired(), ready_[src[0]], ready_[src[1]]});
 }
 
 void Pipeline::system(const DecodedOp& op, std::uint64_t ready) {

@@ -55,7 +55,7 @@ class Pipeline {
 
     void simple(const cpu::DecodedOp& op) {
         const auto& src = op.insn.src;
-        const std::uint64_t t = std::max({dispatch(), ready_[src[0]], ready_[src[1]], ready_[src[2]]});
+        const std::uint64_t t = std::max({dispatch(), ready_[src[0]], ready_[src[1]]});
         const std::uint64_t done = take_port(op.timing.pipes, t) + op.timing.latency;
         ready_[op.timing.dst[0]] = done;
         retire(done);
@@ -65,11 +65,9 @@ class Pipeline {
 
     std::uint64_t begin(const cpu::DecodedOp& op) {
         const auto& src = op.insn.src;
-        std::uint64_t t = std::max({dispatch_memory(op.is_store), ready_[src[0]], ready_[src[1]]});
-        if (!op.late_data) t = std::max({t, ready_[src[2]], ready_[src[3]]});
-        t = take_port(op.timing.pipes, std::max(t, memory_order_));
-        for (unsigned u = 1; u < op.timing.uops; ++u) t = take_port(op.timing.pipes, t);
-        return t;
+        if (__builtin_expect(!op.plain, 0)) return begin_more(op);
+        return take_port(op.timing.pipes,
+                         std::max({dispatch_memory(op.is_store), ready_[src[0]], ready_[src[1]], memory_order_}));
     }
     void load(const cpu::DecodedOp& op, std::uint64_t issue, std::uint64_t ready, std::uint32_t slow,
               std::uint64_t va) {
@@ -79,10 +77,12 @@ class Pipeline {
         if (__builtin_expect(slow & cpu::slow::split, 0)) done += params_.split_penalty;
         const auto& dst = op.timing.dst;
         ready_[dst[0]] = done;
-        ready_[dst[1]] = done + op.timing.second;
-        ready_[dst[2]] = issue + 1;
+        if (!op.plain) {
+            ready_[dst[1]] = done + op.timing.second;
+            ready_[dst[2]] = issue + 1;
+        }
         retire(done);
-        load_queue_[loads_++ % kMaxLoadQueue] = retired_;
+        load_queue_[loads_++ % kMaxLoadQueue] = retired();
     }
     void store(const cpu::DecodedOp& op, std::uint64_t issue, std::uint64_t ready, std::uint32_t, std::uint64_t va) {
         const auto& src = op.insn.src;
@@ -91,17 +91,19 @@ class Pipeline {
         const auto& dst = op.timing.dst;
         // Exclusives and atomics give back a result: they act on the line itself.
         if (op.timing.detail) done = std::max(data, ready) + op.timing.latency;
-        ready_[dst[0]] = ready_[dst[1]] = done;
-        ready_[dst[2]] = issue + 1;
+        if (!op.plain) {
+            ready_[dst[0]] = ready_[dst[1]] = done;
+            ready_[dst[2]] = issue + 1;
+        }
         retire(done);
         // Written to the cache after retirement, once the line is owned.
-        const std::uint64_t drained = std::max(retired_ + 1, ready);
+        const std::uint64_t drained = std::max(retired() + 1, ready);
         store_queue_[stores_seen_++ % kMaxStoreQueue] = drained;
         drained_ = std::max(drained_, drained);
         Store& s = stores_[va >> 3 & (kStores - 1)];
         s = Store{va, drained, done, op.insn.mem_bytes};
     }
-    void fault(std::uint64_t at) { retired_ = std::max(retired_, at); }
+    void fault(std::uint64_t at) { retire_slots_ = std::max(retire_slots_, at * kRetireWidth); }
 
     std::uint64_t begin_system(const cpu::DecodedOp& op);
     void system(const cpu::DecodedOp& op, std::uint64_t ready);
@@ -125,7 +127,7 @@ class Pipeline {
         const std::uint64_t at = slots_ / kWidth;
         return resolved > at ? std::min<std::uint64_t>((resolved - at) * kWidth, kWindow) : 0;
     }
-    std::uint64_t retired() const { return retired_; }
+    std::uint64_t retired() const { return retire_slots_ / kRetireWidth; }
 
   private:
     static constexpr unsigned kWidth = 4;       // dispatch (WikiChip)
@@ -166,7 +168,8 @@ class Pipeline {
     std::uint64_t take_port(std::uint8_t pipes, std::uint64_t t, std::uint64_t& taken) {
         for (;; ++t) {
             std::uint64_t& e = calendar_[t % kCalendar];
-            const std::uint64_t busy = e >> 8 == t ? e & 0xff : 0;
+            const std::uint64_t booked = e ^ t << 8; // below 256 if the entry is this cycle's
+            const std::uint64_t busy = booked < 256 ? booked : 0;
             const std::uint64_t free = pipes & ~busy;
             if (__builtin_expect(free != 0, 1)) {
                 taken = free & (0 - free);
@@ -180,18 +183,18 @@ class Pipeline {
         return take_port(pipes, t, taken);
     }
     void retire(std::uint64_t done) {
-        const std::uint64_t width = window_[(head_ - kRetireWidth) % kWindow] + 1;
-        retired_ = std::max({retired_, done, width});
-        window_[head_] = retired_;
+        retire_slots_ = std::max(retire_slots_ + 1, done * kRetireWidth);
+        window_[head_] = retired();
         head_ = (head_ + 1) % kWindow;
     }
+    std::uint64_t begin_more(const cpu::DecodedOp& op);
     void execute(const cpu::DecodedOp& op, unsigned latency, unsigned occupancy);
     std::uint64_t take_port_long(std::uint8_t pipes, std::uint64_t t, unsigned cycles);
     std::uint64_t forward(const cpu::DecodedOp& op, const Store& s, std::uint64_t issue, std::uint64_t va) const;
 
-    std::uint64_t slots_{}; ///< dispatch slots used since cycle 0: kWidth * cycle + slot
-    std::uint64_t retired_{};
-    std::uint64_t fetch_{}; ///< cycle at which the next block can be dispatched
+    std::uint64_t slots_{};        ///< dispatch slots used since cycle 0: kWidth * cycle + slot
+    std::uint64_t retire_slots_{}; ///< the same for retirement: the last slot used
+    std::uint64_t fetch_{};        ///< cycle at which the next block can be dispatched
     unsigned head_{};
     std::uint64_t memory_order_{}; ///< no younger access issues before (barriers, acquire)
     std::uint64_t drained_{};      ///< all stores so far have reached the cache

@@ -31,9 +31,8 @@ constexpr W add(unsigned d, unsigned n, unsigned m, unsigned lsl = 0) {
 constexpr W eor(unsigned d, unsigned n, unsigned m, unsigned shift = 0, unsigned amount = 0) {
     return 0xca000000 | shift << 22 | r(m) << 16 | amount << 10 | r(n) << 5 | r(d);
 }
-constexpr W and_low16(unsigned d, unsigned n) { return 0x92403c00 | r(n) << 5 | r(d); } // AND Xd, Xn, #0xffff
-constexpr W and_low4(unsigned d, unsigned n) { return 0x92400c00 | r(n) << 5 | r(d); }  // #0xf
-constexpr W and_low1(unsigned d, unsigned n) { return 0x92400000 | r(n) << 5 | r(d); }  // #1
+/// AND Xd, Xn with the low `bits` set, 1..63.
+constexpr W and_low(unsigned bits, unsigned d, unsigned n) { return 0x92400000 | (bits - 1) << 10 | r(n) << 5 | r(d); }
 constexpr W mul(unsigned d, unsigned n, unsigned m) { return 0x9b007c00 | r(m) << 16 | r(n) << 5 | r(d); }
 constexpr W mul_w(unsigned d, unsigned n, unsigned m) { return 0x1b007c00 | r(m) << 16 | r(n) << 5 | r(d); }
 constexpr W udiv(unsigned d, unsigned n, unsigned m) { return 0x9ac00800 | r(m) << 16 | r(n) << 5 | r(d); }

@@ -11,12 +11,6 @@
 
 namespace rkperf::test {
 
-struct BenchProgram {
-    const char* name;
-    std::vector<a::W> words;
-    std::uint64_t mask; ///< of the word index used by the mixed program: how much memory it touches
-};
-
 /// The mixed program's arithmetic without its unpredictable branches.
 inline std::vector<a::W> straight_program() {
     using namespace a;
@@ -43,19 +37,20 @@ inline double processor_seconds() {
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-inline void bench(MakeCore make, const char* name, bool armed, bool simple) {
-    for (const auto& [program, words] :
-         {std::pair{"mixed", mixed_program()}, std::pair{"straight", straight_program()}}) {
+inline void bench(MakeCore make, const char* name, bool armed, bool simple, std::uint64_t iterations = 3'000'000) {
+    const std::pair<const char*, std::vector<a::W>> programs[] = {
+        {"straight", straight_program()}, {"mixed, 16 KiB", mixed_program(12)}, {"mixed, 256 KiB", mixed_program(16)}};
+    for (const auto& [program, words] : programs) {
         Setup setup;
         setup.make = make;
         setup.simple = simple;
         setup.quantum_ps = 1'000'000'000'000; // the runs come one after the other, not in turns
-        const std::string label = std::string(name) + (armed ? ", counters armed, " : ", ") + program;
-        add_run(label, setup, [label, words, armed](Machine& m, unsigned) {
+        const std::string label = std::string(name) + (armed ? ", counter armed, " : ", ") + program;
+        add_run(label, setup, [label, words, armed, iterations](Machine& m, unsigned) {
             m.use(0);
             m.load(kCode, words);
             if (armed) m.pmus[0]->arm(pmu_event::INST_RETIRED, 100'000, 1);
-            for (std::uint64_t n : {100'000u, 3'000'000u}) {
+            for (std::uint64_t n : {iterations / 30, iterations}) {
                 a64::CpuState s;
                 s.pc = kCode;
                 s.x[0] = n;
@@ -67,7 +62,7 @@ inline void bench(MakeCore make, const char* name, bool armed, bool simple) {
                 m.run(0, s);
                 const double seconds = processor_seconds() - start;
                 const auto done = static_cast<double>(m.el0(pmu_event::INST_RETIRED) - before);
-                if (n < 3'000'000) continue;
+                if (n < iterations) continue;
                 std::printf("%-40s %7.1f MIPS %6.2f ns/instruction  IPC %.2f  mispredicts %.3f  L1D refills %.3f\n",
                             label.c_str(), done / seconds / 1e6, seconds / done * 1e9,
                             done / static_cast<double>(m.el0(pmu_event::CPU_CYCLES) - cycles),

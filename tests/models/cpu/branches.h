@@ -41,14 +41,14 @@ inline void add_branch_runs(MakeCore make) {
     measure_branch("random", make, {x13, x7, x17, tbz(9, 8, 2), add_imm(3, 3, 1)});
     measure_branch("predictable", make, {x13, x7, x17, tbz(7, 8, 2), add_imm(3, 3, 1)});
     measure_branch("alternating", make, {add_imm(8, 8, 1), tbz(8, 0, 2), add_imm(3, 3, 1)});
-    measure_branch("period 16", make, {add_imm(8, 8, 1), and_low4(4, 8), cbz(4, 2), add_imm(3, 3, 1)});
+    measure_branch("period 16", make, {add_imm(8, 8, 1), and_low(4, 4, 8), cbz(4, 2), add_imm(3, 3, 1)});
     measure_branch("call and return", make, {bl(2), b(3), add_imm(3, 3, 1), ret()});
     // Two targets in turn: by history only.
     measure_branch("indirect in turn", make,
-                   {add_imm(8, 8, 1), and_low1(4, 8), add(5, 6, 4, 3), br(5), nop(), b(1), nop(), nop()},
+                   {add_imm(8, 8, 1), and_low(1, 4, 8), add(5, 6, 4, 3), br(5), nop(), b(1), nop(), nop()},
                    [](a64::CpuState& s) { s.x[6] = kCode + 4 * 4; });
     measure_branch("indirect at random", make,
-                   {x13, x7, x17, and_low1(4, 9), add(5, 6, 4, 3), br(5), nop(), b(1), nop(), nop()},
+                   {x13, x7, x17, and_low(1, 4, 9), add(5, 6, 4, 3), br(5), nop(), b(1), nop(), nop()},
                    [](a64::CpuState& s) { s.x[6] = kCode + 6 * 4; });
 }
 
