@@ -30,8 +30,9 @@ struct OracleResult {
 
 class Oracle {
   public:
-    // Guest memory: two writable pages and a read-only one, then nothing; code is readable.
-    static constexpr std::uint64_t kData = 0x20000000, kCode = 0x40000000;
+    // Guest memory: two writable pages and a read-only one, then nothing; code is readable. Not at round addresses, which
+    // are frequent operands: a branch must not land in the code by chance.
+    static constexpr std::uint64_t kData = 0x2b7c4000, kCode = 0x4d5a6000;
     static constexpr std::uint64_t kWritable = 2 * kPageSize, kDataBytes = 3 * kPageSize, kCodeBytes = 1u << 20;
 
     Oracle();
