@@ -84,8 +84,8 @@ Start prepare_start(const Options& o) {
     std::error_code error;
     const std::string cwd = fs::current_path(error).string();
     if (error) throw UserError(fmt::format("the current folder is not there: {}", error.message()));
-    GuestFiles files(o, cwd);
-    Start s;
+    Start s{GuestFiles(o, cwd), {}, {}, false};
+    GuestFiles& files = s.files;
     s.client = o.command != Command::run;
     if (!s.client) {
         if (o.program.empty()) throw UserError("run: the program to run is missing");
@@ -113,7 +113,6 @@ Start prepare_start(const Options& o) {
             s.argv.insert(s.argv.end(), o.program.begin() + 1, o.program.end());
         }
     }
-    s.mounts = files.mounts();
     return s;
 }
 

@@ -3,6 +3,8 @@
 
 #include "sim/cli/progress.h"
 #include "sim/cli/signals.h"
+#include "sim/soc/explain_observer.h"
+#include "sim/soc/explain_symbols.h"
 #include "sim/soc/machine.h"
 #include "sim/soc/truth_observer.h"
 
@@ -18,6 +20,7 @@ namespace {
 
 constexpr int kExitTimeout = 124; ///< as timeout(1)
 constexpr int kExitStuck = 1;
+constexpr int kExitNoSample = 1;
 constexpr int kClientUsageStatus = 129; ///< of the perf client: a mistake on its command line
 
 /// Tells a mistake on the client's command line from a program that ended with the same status.
@@ -50,22 +53,29 @@ void print_kernel_log(const Options& o, const std::vector<std::string>& log) {
 int run_session(const Options& o) {
     const soc::LoadedConfig machine_config = load_machine(o);
     const Start start = prepare_start(o);
+    const os::MountConfig& mounts = start.files.mounts();
 
     std::unique_ptr<soc::Machine> machine;
     try {
-        machine = std::make_unique<soc::Machine>("rk3588", machine_config.config, start.mounts, o.timeout);
+        machine = std::make_unique<soc::Machine>("rk3588", machine_config.config, mounts, o.timeout);
     } catch (const std::invalid_argument& e) {
         throw UserError(e.what());
     }
     ClientWatch client;
     if (start.client) machine->kernel().add_observer(client);
     std::optional<soc::TruthObserver> truth;
-    if (start.client) truth.emplace(*machine);
+    if (start.client && o.command != Command::explain) truth.emplace(*machine);
+    soc::GuestSymbols symbols(machine->kernel(),
+                              [&](const std::string& guest) { return start.files.host_path(guest); });
+    std::optional<soc::ExplainObserver> explain;
+    if (o.command == Command::explain)
+        explain.emplace(*machine, o.nth_sample,
+                        [&](const ke::TaskBase& task, std::uint64_t pc) { return symbols.name(task, pc); });
 
     os::InitProgram init;
     init.path = start.path;
     init.argv = start.argv;
-    init.envp = guest_environment(o, start.mounts.cwd);
+    init.envp = guest_environment(o, mounts.cwd);
     init.affinity = o.cpus & ((1u << machine->cores()) - 1);
 
     const bool terminal = ::isatty(STDERR_FILENO) != 0;
@@ -87,6 +97,10 @@ int run_session(const Options& o) {
     progress.clear();
     std::fflush(stdout);
     if (truth && !o.quiet) std::fputs(soc::print_truth(truth->finish()).c_str(), stderr);
+    if (explain && explain->result()) {
+        std::fputs(soc::print_explanation(*explain->result(), o.nth_sample, machine_config.config).c_str(), stdout);
+        std::fflush(stdout);
+    }
     print_kernel_log(o, machine->kernel().log());
     if (o.stats || (terminal && !o.quiet && o.command == Command::run))
         fmt::print(stderr, "rkperf: {}\n", progress.summary(result));
@@ -103,6 +117,10 @@ int run_session(const Options& o) {
     }
     const int status = result.exit_code();
     if (start.client && status == kClientUsageStatus && !client.of_program()) return kExitUsage;
+    if (explain && !explain->result() && !status) {
+        fmt::print(stderr, "rkperf: there is no sample {}: only {} were written\n", o.nth_sample, explain->samples());
+        return kExitNoSample;
+    }
     return status;
 }
 

@@ -16,7 +16,7 @@ soc::LoadedConfig load_machine(const Options& o);
 
 /// What is started in the guest.
 struct Start {
-    os::MountConfig mounts;
+    GuestFiles files;
     std::string path; ///< guest path
     std::vector<std::string> argv;
     bool client{}; ///< it is the perf client
