@@ -59,10 +59,12 @@ void Perf::Impl::perf_swevent_event(PerfEvent& event, std::uint64_t nr, PerfSamp
 void Perf::Impl::do_perf_sw_event(std::uint32_t type, std::uint32_t event_id, std::uint64_t nr, PerfSampleData& data,
                                   PtRegs& regs) {
     KernelFrame frame(kernel, KernelSymbol::do_perf_sw_event);
-    // Masked for the whole walk: an interrupt could unlink events from the bucket.
-    IrqGuard irq(kernel);
-    for (PerfEvent* event : this_cpu().swevent_hlist[swevent_hash(type, event_id)])
-        if (event->attr.type == type && event->attr.config == event_id && !perf_exclude_event(*event, &regs))
+    // An interrupt on the way may unlink events, so the walk goes over a copy and looks at each again.
+    RcuReadLock rcu(*this);
+    const std::vector<PerfEvent*> bucket = this_cpu().swevent_hlist[swevent_hash(type, event_id)];
+    for (PerfEvent* event : bucket)
+        if (event->attr.type == type && event->attr.config == event_id && event->state == PerfEventState::active &&
+            event->oncpu == kernel.smp_processor_id() && !perf_exclude_event(*event, &regs))
             perf_swevent_event(*event, nr, data, &regs);
 }
 

@@ -102,9 +102,9 @@ class FakeKernel final : public Kernel {
     int max_fds{64};
     std::vector<EventNotice::What> notices;
     bool record_notices{};
-    std::vector<EventNotice> notice_log; ///< with record_notices: all of them
-    std::function<void()> time_passes;   ///< called wherever an interrupt can come in between
-    unsigned pages_left{~0u};            ///< then alloc_page fails
+    std::vector<EventNotice> notice_log;      ///< with record_notices: all of them
+    std::function<void()> time_passes;        ///< called wherever an interrupt can come in between
+    unsigned pages_left{~0u};                 ///< then alloc_page fails
     std::vector<std::uint64_t> kernel_frames; ///< of kernel call chains, behind the registers' pc
     std::vector<std::string> log;
     std::uint64_t charged{}; ///< instructions, all CPUs
@@ -279,7 +279,9 @@ class FakeKernel final : public Kernel {
     }
     std::uint64_t local_clock() override { return now_ns; }
     std::uint64_t ktime_get_ns(int clockid) override {
-        return now_ns + static_cast<std::uint64_t>(clockid) * 1'000'000'000'000;
+        // hrtimers expire by CLOCK_MONOTONIC; the others differ from it.
+        return clockid == CLOCK_MONOTONIC ? now_ns
+                                          : now_ns + static_cast<std::uint64_t>(clockid + 1) * 1'000'000'000'000;
     }
     std::uint64_t tick_nsec() override { return 4'000'000; }
     unsigned hz() override { return 250; }

@@ -34,6 +34,7 @@ class FakePmuRegs {
         if (r == PMUSERENR_EL0) return userenr;
         if (r == PMSELR_EL0) return selr;
         if (r == ID_AA64DFR0_EL1) return 0x10305408;
+        if (r == CNTFRQ_EL0) return 24'000'000;
         for (unsigned n = 0; n < kCounters; ++n) {
             if (r == PMEVCNTR_EL0(n)) return cntr[n];
             if (r == PMEVTYPER_EL0(n)) return type[n];
