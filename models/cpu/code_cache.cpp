@@ -38,23 +38,25 @@ Block* CodeCache::decode(CodePage& page, std::uint64_t offset) {
     }
     block->size = static_cast<std::uint16_t>(block->ops.size());
     Block* b = block.get();
+    if (page.blocks.empty()) ++census_[page.ppn % kCensus];
     page.blocks.push_back(std::move(block));
     page.at[offset / 4] = b;
     return b;
 }
 
+void CodeCache::forget(CodePage& page) {
+    if (page.blocks.empty()) return;
+    --census_[page.ppn % kCensus];
+    page.at.fill(nullptr);
+    page.blocks.clear();
+}
+
 void CodeCache::drop_blocks(std::uint64_t ppn) {
-    CodePage* p = find(ppn);
-    if (!p) return;
-    p->at.fill(nullptr);
-    p->blocks.clear();
+    if (CodePage* p = find(ppn)) forget(*p);
 }
 
 void CodeCache::drop_all_blocks() {
-    for (auto& entry : pages_) {
-        entry.second->at.fill(nullptr);
-        entry.second->blocks.clear();
-    }
+    for (auto& entry : pages_) forget(*entry.second);
 }
 
 void CodeCache::l1i_line_lost(std::uint64_t pline) {

@@ -62,6 +62,7 @@ class CodeCache {
     }
     /// True if blocks were decoded from the page: writes to it must be seen.
     bool holds_code(std::uint64_t ppn) {
+        if (!census_[ppn % kCensus]) return false;
         const CodePage* p = find(ppn);
         return p && !p->blocks.empty();
     }
@@ -73,8 +74,13 @@ class CodeCache {
     void l1i_line_lost(std::uint64_t pline);
 
   private:
+    static constexpr unsigned kCensus = 4096;
+
+    void forget(CodePage& page);
+
     mem::PhysicalMemory& memory_;
     TimingOf timing_of_;
+    std::array<std::uint16_t, kCensus> census_{}; ///< pages with blocks, by hash: spares most questions the look-up
     std::unordered_map<std::uint64_t, std::unique_ptr<CodePage>> pages_; // never walked in a way that shows
 };
 

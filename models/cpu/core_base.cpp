@@ -253,6 +253,7 @@ void CoreBase::kernel_boundary() {
 }
 
 void CoreBase::take_irq_at_el1() {
+    const std::uint64_t interrupted = kernel_pc_;
     irq_masked_ = true;
     note(Lane::exception_taken);
     note(Lane::exc_irq);
@@ -261,6 +262,7 @@ void CoreBase::take_irq_at_el1() {
     spend(1, tables_.costs.exception_return);
     note(Lane::exception_return);
     irq_masked_ = false;
+    kernel_pc_ = interrupted;
 }
 
 void CoreBase::set_irq_mask(bool masked) {

@@ -8,7 +8,8 @@ void FastPort::attach(a64::MemPort* port, bool keep) {
     if (keep) return;
     // The port was elsewhere: nothing is known about its slots.
     filled_.fill(0);
-    for (a64::MemPort::Line& l : port_->lines) clear(l);
+    groups_.fill(0);
+    for (a64::MemPort::Line& l : port_->lines) l.rtag = l.wtag = ~0ull;
 }
 
 void FastPort::fill(std::uint64_t va, std::uint8_t* host_line, mem::TlbEntry& page, mem::CacheLine& line,
@@ -21,20 +22,19 @@ void FastPort::fill(std::uint64_t va, std::uint8_t* host_line, mem::TlbEntry& pa
     l.tlb_stamp = &page.stamp;
     l.line_stamp = &line.stamp;
     filled_[slot / kPerPage] |= std::uint64_t{1} << slot % kPerPage;
+    groups_[slot % kPerPage] = static_cast<std::uint16_t>(groups_[slot % kPerPage] | 1u << slot / kPerPage);
 }
 
 void FastPort::drop_line(const std::uint8_t* host_line, bool write_only) {
     if (!port_) return;
     // Only the bits above the page offset are unknown: one candidate slot per group.
     const unsigned i = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(host_line) >> kLineShift) % kPerPage;
-    for (unsigned group = 0; group < kGroups; ++group) {
-        if (!(filled_[group] >> i & 1)) continue;
+    for (unsigned groups = groups_[i]; groups; groups &= groups - 1) {
+        const auto group = static_cast<unsigned>(std::countr_zero(groups));
         a64::MemPort::Line& l = port_->lines[group * kPerPage + i];
         if (l.host != host_line) continue;
         l.wtag = ~0ull;
-        if (write_only) continue;
-        l.rtag = ~0ull;
-        filled_[group] &= ~(std::uint64_t{1} << i);
+        if (!write_only) drop(group, i);
     }
 }
 
@@ -42,9 +42,7 @@ void FastPort::drop_page(std::uint64_t vpn) {
     if (!port_) return;
     const unsigned group = static_cast<unsigned>(vpn % kGroups);
     each(group, [&](a64::MemPort::Line& l, unsigned i) {
-        if (l.rtag >> kPageShift != vpn) return;
-        clear(l);
-        filled_[group] &= ~(std::uint64_t{1} << i);
+        if (l.rtag >> kPageShift == vpn) drop(group, i);
     });
 }
 
@@ -58,10 +56,8 @@ void FastPort::drop_writes(const std::uint8_t* host_page) {
 
 void FastPort::drop_all() {
     if (!port_) return;
-    for (unsigned group = 0; group < kGroups; ++group) {
-        each(group, [&](a64::MemPort::Line& l, unsigned) { clear(l); });
-        filled_[group] = 0;
-    }
+    for (unsigned group = 0; group < kGroups; ++group)
+        each(group, [&](a64::MemPort::Line&, unsigned i) { drop(group, i); });
 }
 
 const std::uint8_t* FastPort::find(std::uint64_t va) const {

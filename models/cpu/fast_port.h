@@ -42,10 +42,17 @@ class FastPort {
             f(port_->lines[group * kPerPage + i], i);
         }
     }
-    static void clear(a64::MemPort::Line& l) { l.rtag = l.wtag = ~0ull; }
+    void drop(unsigned group, unsigned i) {
+        a64::MemPort::Line& l = port_->lines[group * kPerPage + i];
+        l.rtag = l.wtag = ~0ull;
+        filled_[group] &= ~(std::uint64_t{1} << i);
+        groups_[i] = static_cast<std::uint16_t>(groups_[i] & ~(1u << group));
+    }
 
     a64::MemPort* port_{};
-    std::array<std::uint64_t, kGroups> filled_{};
+    std::array<std::uint64_t, kGroups> filled_{};  ///< per group of 64 slots (one page's worth): slots in use
+    std::array<std::uint16_t, kPerPage> groups_{}; ///< the same by line within the page: groups in which it is in use
+    static_assert(kGroups <= 16);
 };
 
 } // namespace rkperf::cpu

@@ -284,6 +284,49 @@ inline void add_behaviour_runs(MakeCore make) {
         m.list.push_back(s.x[2]);
     });
 
+    add_run("system registers", one, [](Machine& m, unsigned) {
+        cpu::Core& c = *m.cores[0];
+        std::uint64_t before = c.now().v;
+        c.msr(sysreg::PMCR_EL0, 0x41);
+        m.values["write"] = c.now().v - before;
+        before = c.now().v;
+        m.values["read"] = c.mrs(sysreg::PMCR_EL0);
+        m.values["at"] = c.mrs(sysreg::CNTVCT_EL0) - before;
+        m.values["now"] = c.now().v - before;
+        try {
+            c.mrs(sysreg::MIDR_EL1);
+        } catch (const std::logic_error&) {
+            m.values["refused"] = 1;
+        }
+        m.use(0);
+        m.load(kCode, {mrs(2, sysreg::CNTVCT_EL0.encoding), mrs(3, sysreg::CNTVCT_EL0.encoding),
+                       mrs(4, sysreg::PMCR_EL0.encoding), svc()});
+        CpuState s;
+        s.pc = kCode;
+        m.run(0, s);
+        m.list = {static_cast<std::uint64_t>(s.stop), s.stop_info, s.pc, s.x[2], s.x[3], c.now().v};
+    });
+
+    add_run("kernel accesses", one, [](Machine& m, unsigned) {
+        cpu::Core& c = *m.cores[0];
+        const std::uint64_t cycles = c.total(ev::CPU_CYCLES, EL1);
+        c.kernel_access(PhysAddr(0x5000010), 100, false); // two lines, not in any cache
+        m.values["cold"] = c.total(ev::CPU_CYCLES, EL1) - cycles;
+        c.kernel_access(PhysAddr(0x5000010), 100, false);
+        m.values["warm"] = c.total(ev::CPU_CYCLES, EL1) - cycles - m.values["cold"];
+        c.kernel_access(PhysAddr(0x5000000), 64, true);
+        m.list = {c.total(ev::MEM_ACCESS_RD, EL1), c.total(ev::MEM_ACCESS_WR, EL1), c.total(ev::L1D_CACHE_REFILL, EL1),
+                  c.total(ev::L1D_CACHE, EL1)};
+        c.set_frequency(1'000'000'000);
+        const std::uint64_t t = c.now().v, n = c.cycle().v;
+        c.charge({10000, 0, 0, 0, 0, 0});
+        m.values["ps per cycle"] = (c.now().v - t) / (c.cycle().v - n);
+        m.use(0);
+        c.write_contextidr(7);
+        m.values["ttbr"] = c.total(ev::TTBR_WRITE_RETIRED, EL1);
+        m.values["cid"] = c.total(ev::CID_WRITE_RETIRED, EL1);
+    });
+
     add_run("identities", one, [](Machine& m, unsigned) {
         m.use(0);
         m.load(kCode, mixed_program());

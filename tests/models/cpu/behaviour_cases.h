@@ -124,6 +124,32 @@ TEST_CASE("breakpoints, steps and watchpoints stop where they should", "[DBG-017
     CHECK(m.list == expected);
 }
 
+TEST_CASE("system registers are transactions at the core's local time, and cost time") {
+    Machine& m = machine("system registers");
+    CHECK(m.values.at("write") > 10'000);
+    CHECK(m.values.at("read") == 0x41);
+    CHECK(m.values.at("at") > 0);
+    CHECK(m.values.at("at") <= m.values.at("now"));
+    CHECK(m.values.at("refused") == 1);
+    REQUIRE(m.list.size() == 6);
+    CHECK(m.list[0] == static_cast<std::uint64_t>(Stop::trap_sysreg));
+    CHECK(m.list[1] ==
+          (3u << 20 | 0u << 17 | 3u << 14 | 9u << 10 | 4u << 5 | 12u << 1 | 1u)); // ISS of MRS X4, PMCR_EL0
+    CHECK(m.list[2] == kCode + 8);
+    CHECK(m.list[3] < m.list[4]);
+    CHECK(m.list[4] < m.list[5]);
+}
+
+TEST_CASE("the kernel's accesses go through the caches") {
+    Machine& m = machine("kernel accesses");
+    CHECK(m.values.at("cold") > 150);
+    CHECK(m.values.at("warm") < 20);
+    CHECK(m.list == std::vector<std::uint64_t>{4, 1, 2, 5});
+    CHECK(m.values.at("ps per cycle") == 1000);
+    CHECK(m.values.at("ttbr") == 1);
+    CHECK(m.values.at("cid") == 1);
+}
+
 TEST_CASE("events agree with one another", "[PMUV3-058]") {
     Machine& m = machine("identities");
     const auto n = [&](EventNumber e) { return m.el0(e); };

@@ -143,14 +143,36 @@ class Machine : public cpu::Software {
     std::vector<std::uint64_t> list;             ///< more results
 
   private:
-    /// Nobody decodes any system register.
+    /// Decodes two registers: PMCR_EL0, which keeps what is written and takes 10 ns, and refuses EL0; and CNTVCT_EL0,
+    /// which gives the local time in ps. Nobody decodes any other.
     struct Bus : sc_core::sc_module {
         explicit Bus(sc_core::sc_module_name n) : sc_module(n), socket("socket") {
             socket.register_b_transport(this, &Bus::b_transport);
         }
-        void b_transport(tlm::tlm_generic_payload& p, sc_core::sc_time&) {
-            p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+        void b_transport(tlm::tlm_generic_payload& p, sc_core::sc_time& delay) {
+            const SysReg reg{static_cast<std::uint16_t>(p.get_address() / 8)};
+            auto* x = p.get_extension<SysRegExtension>();
+            if (reg == sysreg::CNTVCT_EL0 && p.is_read()) {
+                const std::uint64_t now = local_time(delay).v;
+                std::memcpy(p.get_data_ptr(), &now, 8);
+            } else if (reg == sysreg::PMCR_EL0 && x->el == EL0) {
+                x->outcome = SysRegOutcome::trap_el1;
+                p.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
+                return;
+            } else if (reg == sysreg::PMCR_EL0) {
+                if (p.is_read()) {
+                    std::memcpy(p.get_data_ptr(), &pmcr, 8);
+                } else {
+                    std::memcpy(&pmcr, p.get_data_ptr(), 8);
+                }
+                delay += sc_core::sc_time(10, sc_core::SC_NS);
+            } else {
+                p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+                return;
+            }
+            p.set_response_status(tlm::TLM_OK_RESPONSE);
         }
+        std::uint64_t pmcr{};
         tlm_utils::simple_target_socket<Bus> socket;
     };
     unsigned number(cpu::Core& core) const {
