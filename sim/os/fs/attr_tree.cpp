@@ -73,7 +73,7 @@ int AttrFile::open_permission(std::uint32_t flags) {
 
 int AttrFile::open(const DentryPtr& name, std::uint32_t flags, FileHandle& out) {
     const StyleInfo i = style_info(style_);
-    out = make_text_file(name, flags, show_, store_, i.no_read, i.no_write);
+    out = make_text_file(name, flags, show_, store_, {i.no_read, i.no_write, true});
     return 0;
 }
 

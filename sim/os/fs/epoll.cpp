@@ -54,11 +54,20 @@ int Epoll::depth(const Epoll& target, int level) const {
     return deepest;
 }
 
+int Epoll::height(int level) const {
+    int highest = 0;
+    if (level > kMaxNests) return level;
+    for (const FileWatcher* w : watchers)
+        if (const auto* above = dynamic_cast<const Epoll*>(w))
+            highest = std::max(highest, above->height(level + 1) + 1);
+    return highest;
+}
+
 int Epoll::add(int fd, const FileHandle& file, abi::epoll_event event) {
     if (items_.count({fd, file.get()})) return -EEXIST;
     if (const auto* below = dynamic_cast<const Epoll*>(file.get())) {
         const int d = below->depth(*this, 0);
-        if (d < 0 || d > kMaxNests) return -ELOOP;
+        if (d < 0 || d + 1 + height(0) > kMaxNests) return -ELOOP;
     }
     auto item = std::make_unique<Item>();
     item->owner = this;

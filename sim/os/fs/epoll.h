@@ -46,6 +46,7 @@ class Epoll final : public AnonFile, public FileWatcher {
     void file_gone(File& file) override;
     /// Depth of epolls below, or -1 if `target` is among them.
     int depth(const Epoll& target, int level) const;
+    int height(int level) const; ///< of epolls above
 
     std::map<Key, std::unique_ptr<Item>> items_;
     std::list<Item*> ready_;

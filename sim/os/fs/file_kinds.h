@@ -37,9 +37,11 @@ FileHandle make_regular_file(const DentryPtr& name, std::uint32_t flags);
 using ShowFn = std::function<int(std::string& out)>;
 /// Takes what one write(2) brings: bytes taken or -errno.
 using StoreFn = std::function<std::int64_t(std::string_view)>;
-/// `no_read`, `no_write`: errors (-EIO, -EINVAL ...) of an operation without function.
-FileHandle make_text_file(const DentryPtr& name, std::uint32_t flags, ShowFn show, StoreFn store, int no_read,
-                          int no_write);
+struct TextRules {
+    int no_read{-EINVAL}, no_write{-EINVAL}; ///< errors of an operation without function
+    bool pollable{true};
+};
+FileHandle make_text_file(const DentryPtr& name, std::uint32_t flags, ShowFn show, StoreFn store, TextRules rules);
 
 /// Bytes of a directory entry stream (struct linux_dirent64) from entry `pos` on, as many as fit; -EINVAL if not even one
 /// does. `pos` advances.

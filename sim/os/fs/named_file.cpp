@@ -51,6 +51,13 @@ class PathFile final : public NamedFile {
     bool pollable() const override { return false; }
 };
 
+/// By name; numbers (of processes, of descriptors) by value.
+bool before(const DirEntry& a, const DirEntry& b) {
+    const auto number = [](const std::string& s) { return s.find_first_not_of("0123456789") == std::string::npos; };
+    if (number(a.name) && number(b.name) && a.name.size() != b.name.size()) return a.name.size() < b.name.size();
+    return a.name < b.name;
+}
+
 class DirFile final : public NamedFile {
   public:
     using NamedFile::NamedFile;
@@ -80,7 +87,7 @@ class DirFile final : public NamedFile {
             std::erase_if(found, [&, n = &name](const DirEntry& e) { return e.name == *n; });
             found.push_back({name, d->covered()->node->attr.ino, d->covered()->node->attr.mode});
         }
-        std::sort(found.begin(), found.end(), [](const DirEntry& a, const DirEntry& b) { return a.name < b.name; });
+        std::sort(found.begin(), found.end(), before);
         const NodePtr& up = name_->parent ? name_->parent->node : node();
         entries_.clear();
         entries_.push_back({".", node()->attr.ino, S_IFDIR});
@@ -95,12 +102,9 @@ class DirFile final : public NamedFile {
 
 class TextFile final : public NamedFile {
   public:
-    TextFile(const DentryPtr& name, std::uint32_t flags, ShowFn show, StoreFn store, int no_read, int no_write)
-        : NamedFile(name, flags),
-          show_(std::move(show)),
-          store_(std::move(store)),
-          no_read_(no_read),
-          no_write_(no_write) {}
+    TextFile(const DentryPtr& name, std::uint32_t flags, ShowFn show, StoreFn store, TextRules rules)
+        : NamedFile(name, flags), show_(std::move(show)), store_(std::move(store)), rules_(rules) {}
+    bool pollable() const override { return rules_.pollable; }
 
     std::int64_t read(std::span<std::uint8_t> to) override {
         const std::int64_t n = pread(to, pos);
@@ -108,7 +112,7 @@ class TextFile final : public NamedFile {
         return n;
     }
     std::int64_t pread(std::span<std::uint8_t> to, std::uint64_t offset) override {
-        if (!show_) return no_read_;
+        if (!show_) return rules_.no_read;
         if (offset == 0 || !made_) {
             text_.clear();
             if (const int err = show_(text_); err) return err;
@@ -121,13 +125,13 @@ class TextFile final : public NamedFile {
         return static_cast<std::int64_t>(n);
     }
     std::int64_t write(std::span<const std::uint8_t> from) override {
-        if (!store_) return no_write_;
+        if (!store_) return rules_.no_write;
         const std::int64_t n = store_({reinterpret_cast<const char*>(from.data()), from.size()});
         if (n > 0) pos += static_cast<std::uint64_t>(n);
         return n;
     }
     std::int64_t pwrite(std::span<const std::uint8_t> from, std::uint64_t) override {
-        if (!store_) return no_write_;
+        if (!store_) return rules_.no_write;
         return store_({reinterpret_cast<const char*>(from.data()), from.size()});
     }
     std::int64_t lseek(std::int64_t offset, int whence) override {
@@ -140,7 +144,7 @@ class TextFile final : public NamedFile {
   private:
     ShowFn show_;
     StoreFn store_;
-    int no_read_, no_write_;
+    TextRules rules_;
     std::string text_;
     bool made_{};
 };
@@ -151,9 +155,8 @@ FileHandle make_path_file(const DentryPtr& name, std::uint32_t flags) {
     return std::make_shared<PathFile>(name, flags);
 }
 FileHandle make_dir_file(const DentryPtr& name, std::uint32_t flags) { return std::make_shared<DirFile>(name, flags); }
-FileHandle make_text_file(const DentryPtr& name, std::uint32_t flags, ShowFn show, StoreFn store, int no_read,
-                          int no_write) {
-    return std::make_shared<TextFile>(name, flags, std::move(show), std::move(store), no_read, no_write);
+FileHandle make_text_file(const DentryPtr& name, std::uint32_t flags, ShowFn show, StoreFn store, TextRules rules) {
+    return std::make_shared<TextFile>(name, flags, std::move(show), std::move(store), rules);
 }
 
 std::int64_t fill_dirents(const std::vector<DirEntry>& entries, std::uint64_t& pos, std::span<std::uint8_t> to) {

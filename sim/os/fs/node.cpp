@@ -38,10 +38,14 @@ void Node::touch_times(bool access, bool modify, bool change) {
 }
 
 int Node::create(const std::string&, std::uint32_t mode, std::uint64_t, NodePtr&) {
+    // /proc says of every unknown name that there is none, even to those who would make it.
+    if (fs.magic == abi::proc_super_magic) return -ENOENT;
     return (mode & S_IFMT) == S_IFREG ? -EACCES : -EPERM;
 }
-int Node::symlink(const std::string&, const std::string&) { return -EPERM; }
-int Node::link(const std::string&, Node&) { return -EPERM; }
+int Node::symlink(const std::string&, const std::string&) {
+    return fs.magic == abi::proc_super_magic ? -ENOENT : -EPERM;
+}
+int Node::link(const std::string&, Node&) { return fs.magic == abi::proc_super_magic ? -ENOENT : -EPERM; }
 int Node::unlink(const std::string&, bool) { return -EPERM; }
 int Node::rename(const std::string&, Node&, const std::string&, bool) { return -EPERM; }
 
@@ -165,8 +169,8 @@ std::string Dentry::path(const Dentry* root) const {
         }
     }
     std::string out;
-    for (auto it = up.rbegin(); it != up.rend(); ++it) out += "/" + (*it)->name;
-    if (out.empty()) out = "/";
+    for (auto it = up.rbegin(); it != up.rend(); ++it) out.append(1, '/').append((*it)->name);
+    if (out.empty()) out.push_back('/');
     if (gone) out += " (deleted)";
     return out;
 }

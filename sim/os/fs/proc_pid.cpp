@@ -59,7 +59,7 @@ class TaskText final : public Node {
                 Task* t = alive(c.k, tid);
                 return t ? fn(c, *t, text) : -ESRCH;
             };
-        out = make_text_file(name, flags, std::move(show), std::move(store), -EINVAL, -EINVAL);
+        out = make_text_file(name, flags, std::move(show), std::move(store), {-EINVAL, -EINVAL, false});
         return 0;
     }
     int set_size(std::uint64_t) override { return 0; }
@@ -414,7 +414,7 @@ class NsNode final : public Node {
         dev_minor = 4;
     }
     int open(const DentryPtr& name, std::uint32_t flags, FileHandle& out) override {
-        out = make_text_file(name, flags, {}, {}, -EINVAL, -EINVAL);
+        out = make_text_file(name, flags, {}, {}, {});
         return 0;
     }
 };

@@ -21,8 +21,8 @@ std::int64_t sys_read(Kernel& k, Task& t, const SyscallArgs& a) {
     Frame f(k, KernelSymbol::ksys_read);
     const FileHandle file = file_of_fd(t, a[0]);
     if (!file || !file->readable()) return -EBADF;
-    if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
     if (!k.access_ok(a[1], a[2])) return -EFAULT;
+    if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
     UserBuffers b(k, a[1], a[2]);
     return do_read(k, *file, b, std::nullopt);
 }
@@ -31,8 +31,8 @@ std::int64_t sys_write(Kernel& k, Task& t, const SyscallArgs& a) {
     Frame f(k, KernelSymbol::ksys_write);
     const FileHandle file = file_of_fd(t, a[0]);
     if (!file || !file->writable()) return -EBADF;
-    if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
     if (!k.access_ok(a[1], a[2])) return -EFAULT;
+    if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
     UserBuffers b(k, a[1], a[2]);
     return do_write(k, *file, b, std::nullopt);
 }
@@ -44,8 +44,8 @@ std::int64_t sys_pread64(Kernel& k, Task& t, const SyscallArgs& a) {
     if (!file) return -EBADF;
     if (dynamic_cast<PipeFile*>(file.get())) return -ESPIPE;
     if (!file->readable()) return -EBADF;
-    if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
     if (!k.access_ok(a[1], a[2])) return -EFAULT;
+    if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
     UserBuffers b(k, a[1], a[2]);
     return do_read(k, *file, b, a[3]);
 }
@@ -57,8 +57,8 @@ std::int64_t sys_pwrite64(Kernel& k, Task& t, const SyscallArgs& a) {
     if (!file) return -EBADF;
     if (dynamic_cast<PipeFile*>(file.get())) return -ESPIPE;
     if (!file->writable()) return -EBADF;
-    if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
     if (!k.access_ok(a[1], a[2])) return -EFAULT;
+    if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
     UserBuffers b(k, a[1], a[2]);
     return do_write(k, *file, b, a[3]);
 }

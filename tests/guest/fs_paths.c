@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening, names, links, folders and their errors.
+#include "fs_guest.h"
+
+static void opening(void) {
+    put("f", "hello");
+    mkdir("d", 0755);
+    TRY(open("missing", O_RDONLY));
+    TRY(open("", O_RDONLY));
+    TRY(open("f/", O_RDONLY));
+    TRY(open("f/x", O_RDONLY));
+    TRY(open("d", O_WRONLY));
+    TRY(open("d", O_RDONLY | O_CREAT, 0644));
+    TRY(open("new/", O_WRONLY | O_CREAT, 0644));
+    TRY(open("f", O_RDONLY | O_DIRECTORY));
+    TRY(open("f", O_WRONLY | O_CREAT | O_EXCL, 0644));
+    TRY(open("d/.", O_RDONLY | O_CREAT, 0644));
+    TRY(open("missing/x", O_WRONLY | O_CREAT, 0644));
+    TRY(open("d", O_RDONLY | O_CREAT | O_DIRECTORY, 0644));
+    TRY(open("nod", O_RDONLY | O_CREAT | O_DIRECTORY, 0644));
+    TRY(access("nod", F_OK));
+    TRY(syscall(SYS_openat, AT_FDCWD, NULL, O_RDONLY));
+    char name[5000];
+    memset(name, 'n', sizeof name);
+    name[256] = 0;
+    TRY(open(name, O_RDONLY));
+    name[256] = 'n';
+    name[4096] = 0;
+    TRY(open(name, O_RDONLY));
+    TRY(openat(99, "f", O_RDONLY));
+    int fd = open("f", O_RDONLY);
+    TRY(openat(fd, "f", O_RDONLY));
+    int d = open("d", O_RDONLY | O_DIRECTORY);
+    TRY(openat(d, "../f", O_RDONLY));
+    SHOW(fcntl(fd, F_GETFL) & ~O_ACCMODE);
+    SHOW(fcntl(open("f", O_RDWR | O_APPEND | O_NONBLOCK | O_CLOEXEC), F_GETFL));
+    int p = open("f", O_PATH);
+    SHOW(fcntl(p, F_GETFL));
+    char c;
+    TRY(read(p, &c, 1));
+    TRY(fchmod(p, 0600));
+    TRY(ioctl(p, FIONREAD, &c));
+    struct stat st;
+    TRY(fstat(p, &st));
+    TRY(fsync(p));
+    TRY(open("f", O_TMPFILE | O_RDONLY, 0600));
+    TRY(open("d", O_TMPFILE | O_RDWR, 0600));
+    TRY(open("f", O_TMPFILE | O_RDWR, 0600));
+    TRY(write(fd, "x", 1));
+    TRY(read(open("f", O_WRONLY), &c, 1));
+    TRY(read(d, &c, 1));
+    TRY(close(77));
+}
+
+static void links(void) {
+    char b[64];
+    TRY(symlink("f", "l"));
+    TRY(symlink("f", "l"));
+    TRY(symlink("", "e"));
+    TRY(symlink("loop2", "loop1"));
+    TRY(symlink("loop1", "loop2"));
+    TRY(open("loop1", O_RDONLY));
+    TRY(open("l", O_RDONLY | O_NOFOLLOW));
+    TRY(open("l", O_RDONLY | O_NOFOLLOW | O_DIRECTORY));
+    TRY(open("l", O_PATH | O_NOFOLLOW));
+    SHOW(readlink("l", b, sizeof b));
+    TRY(readlink("f", b, sizeof b));
+    TRY(readlink("l", b, 0));
+    TRY(readlink("missing", b, sizeof b));
+    SHOW(readlinkat(open("l", O_PATH | O_NOFOLLOW), "", b, sizeof b));
+    TRY(readlinkat(open("f", O_PATH), "", b, sizeof b));
+    TRY(link("f", "h"));
+    TRY(link("d", "h2"));
+    TRY(link("f", "h"));
+    TRY(link("missing", "h3"));
+    TRY(link("l", "hl"));
+    struct stat st;
+    lstat("hl", &st);
+    say("a hard link of a link is a link: %d", S_ISLNK(st.st_mode));
+    TRY(linkat(AT_FDCWD, "l", AT_FDCWD, "hf", AT_SYMLINK_FOLLOW));
+    stat("f", &st);
+    say("links of f: %d", (int)st.st_nlink);
+    TRY(linkat(AT_FDCWD, "f", AT_FDCWD, "h4", 0x1));
+    TRY(symlink("made", "dangling"));
+    TRY(open("dangling", O_WRONLY | O_CREAT | O_EXCL, 0644));
+    TRY(open("dangling", O_WRONLY | O_CREAT, 0644));
+    TRY(access("made", F_OK));
+    TRY(mkdir("dangling", 0755));
+    TRY(unlink("l/"));
+    TRY(unlink("l"));
+}
+
+static void names(void) {
+    put("a", "a");
+    put("b", "b");
+    TRY(mkdir("d", 0755));
+    TRY(mkdir("d/", 0755));
+    TRY(mkdir("d/.", 0755));
+    TRY(mkdir("d/..", 0755));
+    TRY(mkdir("/", 0755));
+    TRY(mkdir("", 0755));
+    TRY(mkdir("x/y", 0755));
+    TRY(mkdir("d/s/", 0755));
+    TRY(rmdir("d"));
+    TRY(rmdir("d/s/."));
+    TRY(rmdir("d/s/.."));
+    TRY(rmdir("/"));
+    TRY(rmdir("a"));
+    TRY(rmdir("missing"));
+    TRY(unlink("d"));
+    TRY(unlink("missing"));
+    TRY(unlink("."));
+    TRY(unlink("a/"));
+    TRY(unlinkat(AT_FDCWD, "a", 0x7));
+    TRY(rename("a", "b"));
+    TRY(access("a", F_OK));
+    TRY(rename("missing", "b"));
+    TRY(rename("b", "d"));
+    TRY(rename("d", "b"));
+    TRY(rename("d", "d/s/t"));
+    TRY(rename("d/s", "d"));
+    TRY(rename("d/.", "x"));
+    TRY(rename("d", "."));
+    TRY(rename("b", "x/"));
+    TRY(rename("d", "d2/"));
+    TRY(rename("d2", "d"));
+    mkdir("e", 0755);
+    TRY(rename("e", "d"));
+    TRY(rename("d/s", "e"));
+    put("c", "c");
+    TRY(renameat2(AT_FDCWD, "b", AT_FDCWD, "c", RENAME_NOREPLACE));
+    TRY(renameat2(AT_FDCWD, "b", AT_FDCWD, "c", RENAME_EXCHANGE));
+    TRY(renameat2(AT_FDCWD, "b", AT_FDCWD, "missing", RENAME_EXCHANGE));
+    TRY(renameat2(AT_FDCWD, "b", AT_FDCWD, "e", RENAME_EXCHANGE));
+    struct stat st;
+    stat("b", &st);
+    say("after the exchange b is a folder: %d", S_ISDIR(st.st_mode));
+    TRY(renameat2(AT_FDCWD, "b", AT_FDCWD, "c", RENAME_EXCHANGE | RENAME_NOREPLACE));
+    TRY(renameat2(AT_FDCWD, "b", AT_FDCWD, "c", 0x100));
+    TRY(mknod("fifo", S_IFIFO | 0644, 0));
+    TRY(mknod("file", 0644, 0));
+    TRY(mknod("dir", S_IFDIR | 0644, 0));
+    TRY(mknod("odd", 0170000, 0));
+    TRY(mknod("fifo", S_IFIFO | 0644, 0));
+    TRY(open("fifo", O_WRONLY | O_NONBLOCK));
+    TRY(open("fifo", O_RDONLY | O_NONBLOCK));
+    TRY(open("fifo", O_RDWR));
+}
+
+static void attributes(void) {
+    struct stat st;
+    struct timespec ts[2] = {{100, 5}, {200, 6}};
+    put("m", "12345");
+    umask(027);
+    TRY(open("masked", O_WRONLY | O_CREAT, 0666));
+    stat("masked", &st);
+    say("mode: %o", st.st_mode);
+    SHOW(umask(022));
+    mkdir("sticky", 07777);
+    stat("sticky", &st);
+    say("mode of mkdir 07777: %o", st.st_mode);
+    TRY(chmod("m", 04755));
+    TRY(chown("m", 1, 2));
+    stat("m", &st);
+    say("mode after chown: %o, owner %d:%d", st.st_mode, st.st_uid, st.st_gid);
+    TRY(chmod("missing", 0644));
+    TRY(utimensat(AT_FDCWD, "m", ts, 0));
+    stat("m", &st);
+    say("times: %d.%d %d.%d", (int)st.st_atim.tv_sec, (int)st.st_atim.tv_nsec, (int)st.st_mtim.tv_sec,
+        (int)st.st_mtim.tv_nsec);
+    ts[0].tv_nsec = UTIME_OMIT;
+    ts[1].tv_nsec = 7;
+    TRY(utimensat(AT_FDCWD, "m", ts, 0));
+    stat("m", &st);
+    say("times: %d.%d %d.%d", (int)st.st_atim.tv_sec, (int)st.st_atim.tv_nsec, (int)st.st_mtim.tv_sec,
+        (int)st.st_mtim.tv_nsec);
+    ts[1].tv_nsec = 1000000000;
+    TRY(utimensat(AT_FDCWD, "m", ts, 0));
+    TRY(utimensat(AT_FDCWD, "m", NULL, 0x1));
+    TRY(futimens(99, NULL));
+    TRY(truncate("m", 2));
+    TRY(truncate("m", -1));
+    TRY(truncate("sticky", 0));
+    TRY(truncate("fifo", 0));
+    stat("m", &st);
+    say("size: %d", (int)st.st_size);
+    TRY(access("m", R_OK | W_OK | X_OK));
+    TRY(access("m", 8));
+    TRY(access("missing", F_OK));
+    TRY(syscall(SYS_faccessat2, AT_FDCWD, "m", R_OK, 1));
+    TRY(fstatat(AT_FDCWD, "m", &st, 0x1));
+    TRY(fstatat(AT_FDCWD, "", &st, 0));
+    TRY(fstatat(AT_FDCWD, "", &st, AT_EMPTY_PATH));
+    say("the current folder: %d", S_ISDIR(st.st_mode));
+    struct statx sx;
+    TRY(statx(AT_FDCWD, "m", 0, STATX_BASIC_STATS, &sx));
+    say("statx: size %d mode %o", (int)sx.stx_size, sx.stx_mode);
+    TRY(statx(AT_FDCWD, "m", AT_STATX_FORCE_SYNC | AT_STATX_DONT_SYNC, 0, &sx));
+    TRY(statx(AT_FDCWD, "m", 0, 0x80000000u, &sx));
+    struct statfs fs;
+    TRY(statfs("missing", &fs));
+    TRY(statfs("/proc", &fs));
+    say("proc: %lx", (long)fs.f_type);
+    TRY(statfs("/sys", &fs));
+    say("sysfs: %lx", (long)fs.f_type);
+    int p[2];
+    if (pipe(p) == 0) TRY(fstatfs(p[0], &fs));
+    say("pipefs: %lx %ld", (long)fs.f_type, (long)fs.f_namelen);
+}
+
+static void here(void) {
+    char b[4096];
+    TRY(chdir("missing"));
+    TRY(chdir("m"));
+    TRY(fchdir(99));
+    mkdir("w", 0755);
+    TRY(chdir("w"));
+    SHOW(syscall(SYS_getcwd, b, sizeof b) > 0);
+    TRY(syscall(SYS_getcwd, b, 3));
+    say("name: %s", strrchr(b, '/') ? strrchr(b, '/') : b);
+    TRY(rename("../w", "../v"));
+    syscall(SYS_getcwd, b, sizeof b);
+    say("name after it moved: %s", strrchr(b, '/'));
+    TRY(rmdir("../v"));
+    TRY(syscall(SYS_getcwd, b, sizeof b));
+    TRY(open("x", O_WRONLY | O_CREAT, 0644));
+    TRY(mkdir("x", 0755));
+    TRY(open(".", O_RDONLY));
+    TRY(chdir(".."));
+    int fd = open("gone", O_RDWR | O_CREAT, 0600);
+    unlink("gone");
+    struct stat st;
+    fstat(fd, &st);
+    say("links of an unlinked file: %d", (int)st.st_nlink);
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, b, sizeof b - 1);
+    b[n < 0 ? 0 : n] = 0;
+    say("its name: %s", strrchr(b, '/'));
+    TRY(write(open(link, O_WRONLY), "abc", 3));
+    SHOW(lseek(fd, 0, SEEK_END));
+    TRY(linkat(AT_FDCWD, link, AT_FDCWD, "back", AT_SYMLINK_FOLLOW));
+}
+
+static void listing(void) {
+    mkdir("list", 0755);
+    put("list/b", "");
+    put("list/a", "");
+    mkdir("list/c", 0755);
+    symlink("x", "list/l");
+    char b[4096];
+    int fd = open("list", O_RDONLY | O_DIRECTORY);
+    TRY(syscall(SYS_getdents64, fd, b, 10));
+    TRY(syscall(SYS_getdents64, open("m", O_RDONLY), b, sizeof b));
+    SHOW(syscall(SYS_getdents64, fd, b, sizeof b));
+    SHOW(syscall(SYS_getdents64, fd, b, sizeof b));
+    TRY(lseek(fd, 0, SEEK_SET));
+    DIR* d = fdopendir(fd);
+    int kinds[16] = {0}, all = 0;
+    for (struct dirent* e; (e = readdir(d)); all++) kinds[e->d_type & 15]++;
+    say("entries %d: files %d folders %d links %d", all, kinds[DT_REG], kinds[DT_DIR], kinds[DT_LNK]);
+    closedir(d);
+}
+
+int main(void) {
+    char dir[] = "/tmp/fs_paths.XXXXXX";
+    if (!mkdtemp(dir) || chdir(dir)) return 1;
+    opening();
+    links();
+    names();
+    attributes();
+    here();
+    listing();
+    return 0;
+}
