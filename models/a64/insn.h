@@ -20,6 +20,7 @@ using Exec = void (*)(CpuState&, const Insn&);
 
 /// Resource classes: what a pipeline model needs to know of an instruction. Each core maps a class to latency, pipes
 /// and throughput in its own table (facts/latency_*.csv). Keep in step with the rows of those files.
+// clang-format off
 enum class TimingClass : std::uint8_t {
     nop, alu, alu_flags, alu_shift, alu_ext, logic_shift_flags, adc, csel, ccmp, mov_imm, adr, shift_reg, bitfield, bfm, extr, clz, rev,
     mul32, madd32, mul64, madd64, mulh, div32, div64, crc, pac,
@@ -34,20 +35,41 @@ enum class TimingClass : std::uint8_t {
     barrier, isb, sysreg_read, sysreg_write, cache_op, svc, hint,
     count,
 };
+// clang-format on
 
 /// What events an instruction produces by being retired; static at decode.
-enum class InsnKind : std::uint8_t { other, load, store, load_store, branch_immed, branch_cond, branch_indirect, branch_call, branch_call_indirect, branch_return, barrier_dmb, barrier_dsb, isb, exclusive_load, exclusive_store, crypto, fp, simd, exception };
+enum class InsnKind : std::uint8_t {
+    other,
+    load,
+    store,
+    load_store,
+    branch_immed,
+    branch_cond,
+    branch_indirect,
+    branch_call,
+    branch_call_indirect,
+    branch_return,
+    barrier_dmb,
+    barrier_dsb,
+    isb,
+    exclusive_load,
+    exclusive_store,
+    crypto,
+    fp,
+    simd,
+    exception
+};
 
 /// Unified register numbers for dependency tracking.
 namespace reg {
-inline constexpr std::uint8_t gpr0 = 0;   ///< 0-30 X registers
-inline constexpr std::uint8_t none = 31;  ///< no register (also XZR): always ready, results ignored
+inline constexpr std::uint8_t gpr0 = 0;  ///< 0-30 X registers
+inline constexpr std::uint8_t none = 31; ///< no register (also XZR): always ready, results ignored
 inline constexpr std::uint8_t sp = 32;
 inline constexpr std::uint8_t flags = 33; ///< NZCV
 inline constexpr std::uint8_t fpsr = 34;
-inline constexpr std::uint8_t v0 = 40;    ///< 40-71 V registers
+inline constexpr std::uint8_t v0 = 40; ///< 40-71 V registers
 inline constexpr std::uint8_t count = 72;
-}
+} // namespace reg
 
 struct OpRow;
 
@@ -56,25 +78,32 @@ inline constexpr std::uint16_t kNoRow = 0xffff;
 
 struct Insn {
     Exec fn{};
-    std::uint8_t rd{}, rn{}, rm{}, ra{}; ///< slots of CpuState::x, or V register numbers (ra also: second data register of a pair)
-    std::uint8_t a{}, b{}, c{}, d{};     ///< small operands; each row's body says what they mean (shift kind and amount, condition, lane, element size)
-    std::int64_t imm{};                  ///< immediate, byte offset, or mask
-    std::uint32_t raw{};                 ///< the encoding
-    std::uint16_t row{kNoRow};           ///< index into op_table()
-    TimingClass timing{};                ///< for alu_shift: a = shift (0 LSL, 1 LSR, 2 ASR, 3 ROR), b = amount, c = 1 if logical
+    /// Slots of CpuState::x, or V register numbers (ra also: second data register of a pair).
+    std::uint8_t rd{}, rn{}, rm{}, ra{};
+    /// Small operands; each row's body says what they mean (shift kind and amount, condition, lane, element size).
+    std::uint8_t a{}, b{}, c{}, d{};
+    std::int64_t imm{};        ///< immediate, byte offset, or mask
+    std::uint32_t raw{};       ///< the encoding
+    std::uint16_t row{kNoRow}; ///< index into op_table()
+    /// For alu_shift: a = shift (0 LSL, 1 LSR, 2 ASR, 3 ROR), b = amount, c = 1 if the operation is logical.
+    TimingClass timing{};
     InsnKind kind{};
-    std::uint8_t src[4]{reg::none, reg::none, reg::none, reg::none}; ///< registers read (reg::*); src[3] is the accumulator or store data if any
-    std::uint8_t dst[3]{reg::none, reg::none, reg::none};            ///< registers written; dst[0] the main result, dst[2] base write-back
-    std::uint8_t mem_bytes{};            ///< bytes accessed, 0 if no memory access
+    /// Registers read (reg::*): src[0] the base of an access, src[3] the accumulator or store data if any, src[2] the
+    /// second store datum of a pair, or the flags.
+    std::uint8_t src[4]{reg::none, reg::none, reg::none, reg::none};
+    /// Registers written: dst[0] the main result, dst[1] the second of a pair or the flags, dst[2] base write-back.
+    std::uint8_t dst[3]{reg::none, reg::none, reg::none};
+    std::uint8_t mem_bytes{}; ///< bytes accessed, 0 if no memory access
 };
 
 /// One row of the decode table.
 struct OpRow {
-    std::uint32_t mask, value;      ///< raw & mask == value
-    const char* name;               ///< unique row name, e.g. "ADD_shifted_reg"
-    const char* mnemonic;           ///< preferred mnemonic without aliases, as objdump -M no-aliases prints it; "" if it depends on operands
+    std::uint32_t mask, value; ///< raw & mask == value
+    const char* name;          ///< unique row name, e.g. "ADD_reg_64"
+    /// Preferred mnemonic without aliases, as objdump -M no-aliases prints it; "" if it depends on operands.
+    const char* mnemonic;
     bool (*decode)(std::uint32_t raw, Insn& out); ///< fills operands; false: this encoding is unallocated after all
-    Exec fn;                        ///< body; decode may choose a specialised one
+    Exec fn;                                      ///< body; decode may choose a specialised one
     TimingClass timing;
     InsnKind kind;
 };

@@ -44,22 +44,23 @@ enum class Stop : std::uint8_t {
     hlt,         ///< HLT (undefined at EL0 without a debugger); pc = itself
     undefined,   ///< undefined encoding or register; pc = itself; nothing else changed
     trap_sysreg, ///< EL0 system-register or cache-maintenance trap (EC 0x18); stop_info = ISS; pc = itself
-    data_abort,  ///< translation, permission, access flag or alignment fault; see fault; pc = itself, nothing written back
-    insn_abort,  ///< instruction fetch fault at pc; see fault
-    pc_alignment,///< pc not a multiple of 4
-    sp_alignment,///< SP not 16-byte aligned on a use that checks it
-    illegal,     ///< illegal execution state
-    wait,        ///< hint that the core model wants to see; stop_info = its number (1 YIELD, 2 WFE, 3 WFI, 4 SEV, 5 SEVL); pc = next
-    isb,         ///< context synchronisation: code caches must be looked up anew; pc = next
-    watchpoint,  ///< debug model: access matched; fault.addr = address; pc = itself
+    data_abort, ///< translation, permission, access flag or alignment fault; see fault; pc = itself, nothing written back
+    insn_abort,   ///< instruction fetch fault at pc; see fault
+    pc_alignment, ///< pc not a multiple of 4
+    sp_alignment, ///< SP not 16-byte aligned on a use that checks it
+    illegal,      ///< illegal execution state
+    wait, ///< hint that the core model wants to see; stop_info = its number (1 YIELD, 2 WFE, 3 WFI, 4 SEV, 5 SEVL); pc = next
+    isb,        ///< context synchronisation: code caches must be looked up anew; pc = next
+    watchpoint, ///< debug model: access matched; fault.addr = address; pc = itself
 };
 
 /// Details of an abort, in the architecture's own encodings (ESR_ELx.ISS for data and instruction aborts).
 struct Fault {
-    std::uint64_t addr{};      ///< FAR
-    std::uint8_t status{};     ///< DFSC/IFSC: 0b0001LL translation, 0b0010LL access flag, 0b0011LL permission, 0x21 alignment
-    bool write{};              ///< WnR
-    bool cache_maintenance{};  ///< CM
+    std::uint64_t addr{}; ///< FAR
+    std::uint8_t
+        status{}; ///< DFSC/IFSC: 0b0001LL translation, 0b0010LL access flag, 0b0011LL permission, 0x21 alignment
+    bool write{}; ///< WnR
+    bool cache_maintenance{}; ///< CM
 };
 
 enum class AccessKind : std::uint8_t { load, store, atomic, prefetch, maintenance, dc_zva };
@@ -96,17 +97,18 @@ class CoreHooks {
 struct MemPort {
     struct Line {
         std::uint64_t rtag{~0ull}; ///< virtual address of the line, if it may be read
-        std::uint64_t wtag{~0ull}; ///< the same, if it may be written (line exclusive or modified, page writable and dirty)
-        std::uint8_t* host{};      ///< host address of the line's first byte
-        std::uint32_t* tlb_stamp{};  ///< recency stamps to refresh on a hit
+        std::uint64_t wtag{
+            ~0ull};           ///< the same, if it may be written (line exclusive or modified, page writable and dirty)
+        std::uint8_t* host{}; ///< host address of the line's first byte
+        std::uint32_t* tlb_stamp{}; ///< recency stamps to refresh on a hit
         std::uint32_t* line_stamp{};
     };
     static constexpr unsigned kLines = 1024;
     std::array<Line, kLines> lines{};
-    std::uint32_t clock{};        ///< recency clock, incremented per access
-    std::uint32_t accesses{};     ///< accesses since the core last looked (split accesses count once each)
-    std::uint32_t slow{};         ///< set by CoreHooks::access when this instruction's access was not a plain L1 hit
-    std::uint64_t last_va{};      ///< virtual address of the last access (for store forwarding and traces)
+    std::uint32_t clock{};    ///< recency clock, incremented per access
+    std::uint32_t accesses{}; ///< accesses since the core last looked (split accesses count once each)
+    std::uint32_t slow{};     ///< set by CoreHooks::access when this instruction's access was not a plain L1 hit
+    std::uint64_t last_va{};  ///< virtual address of the last access (for store forwarding and traces)
 
     static constexpr unsigned slot(std::uint64_t va) { return (va >> kLineShift) & (kLines - 1); }
 };
@@ -116,7 +118,7 @@ struct CpuState {
     std::uint64_t pc{};
     std::uint32_t nzcv{};
     Stop stop{Stop::none};
-    bool branch_taken{};   ///< set by a branch that wrote pc
+    bool branch_taken{}; ///< set by a branch that wrote pc
     std::uint32_t stop_info{};
     Vec v[32]{};
     std::uint32_t fpcr{}, fpsr{};

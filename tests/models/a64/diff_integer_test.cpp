@@ -19,7 +19,7 @@ using test::diff_seed;
 constexpr std::string_view kEl1 = "Unicorn executes at EL1, where it does not trap; system_test.cpp";
 constexpr std::string_view kNop = "cache maintenance is a NOP in Unicorn, ours translates; system_test.cpp";
 constexpr test::DiffSkip kSkips[] = {
-    {"MSR_DAIFSet", kEl1}, {"MSR_DAIFClr", kEl1}, {"DC_CVAC", kNop},  {"DC_CVAU", kNop},
+    {"MSR_DAIFSet", kEl1}, {"MSR_DAIFClr", kEl1}, {"DC_CVAC", kNop}, {"DC_CVAU", kNop},
     {"DC_CVAP", kNop},     {"DC_CIVAC", kNop},    {"IC_IVAU", kNop},
 };
 
