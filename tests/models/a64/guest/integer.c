@@ -48,22 +48,34 @@ static u64 rnd(void) {
 }
 static u64 mix(u64 h, u64 v) { return (h ^ v) * 0x9e3779b97f4a7c15ul + (h >> 29); }
 
-#define RMW(OP, SUFFIX, REG, T)                                                                           \
-    {                                                                                                     \
-        T cell __attribute__((aligned(8))) = (T)a;                                                        \
-        u64 old;                                                                                          \
+#define RMW(OP, SUFFIX, REG, T) \
+    { \
+        T cell __attribute__((aligned(8))) = (T)a; \
+        u64 old; \
         __asm__ volatile(OP SUFFIX " %" REG "[v], %" REG "[o], %[m]" : [o] "=&r"(old), [m] "+Q"(cell) : [v] "r"(b)); \
-        h = mix(mix(h, old), (u64)cell);                                                                  \
+        h = mix(mix(h, old), (u64)cell); \
     }
-#define RMW_SIZES(OP)          \
-    RMW(OP, "alb", "w", u8)    \
-    RMW(OP, "ah", "w", u16)    \
-    RMW(OP, "l", "w", u32)     \
+#define RMW_SIZES(OP) \
+    RMW(OP, "alb", "w", u8) \
+    RMW(OP, "ah", "w", u16) \
+    RMW(OP, "l", "w", u32) \
     RMW(OP, "", "x", u64)
 
 static u64 atomics(void) {
-    static const u64 edge[] = {0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff,
-                               0x7ffffffffffffffful, 0x8000000000000000ul, ~0ul};
+    static const u64 edge[] = {0,
+                               1,
+                               0x7f,
+                               0x80,
+                               0xff,
+                               0x7fff,
+                               0x8000,
+                               0xffff,
+                               0x7fffffff,
+                               0x80000000,
+                               0xffffffff,
+                               0x7ffffffffffffffful,
+                               0x8000000000000000ul,
+                               ~0ul};
     u64 h = 1;
     for (int i = 0; i < 14 * 14 + 300; ++i) {
         const u64 a = i < 196 ? edge[i / 14] : rnd(), b = i < 196 ? edge[i % 14] : rnd();
@@ -86,11 +98,10 @@ static u64 exclusives(void) {
     for (int i = 0; i < 50; ++i) {
         u64 v, w;
         u32 status;
-        __asm__ volatile(
-            "1: ldaxr %[v], [%[p]]\n add %[v], %[v], %[k]\n stlxr %w[s], %[v], [%[p]]\n cbnz %w[s], 1b"
-            : [v] "=&r"(v), [s] "=&r"(status)
-            : [p] "r"(&cells[0]), [k] "r"((u64)i)
-            : "memory");
+        __asm__ volatile("1: ldaxr %[v], [%[p]]\n add %[v], %[v], %[k]\n stlxr %w[s], %[v], [%[p]]\n cbnz %w[s], 1b"
+                         : [v] "=&r"(v), [s] "=&r"(status)
+                         : [p] "r"(&cells[0]), [k] "r"((u64)i)
+                         : "memory");
         h = mix(h, v + status);
         __asm__ volatile(
             "1: ldxp %[v], %[w], [%[p]]\n eor %[v], %[v], %[w]\n add %[w], %[w], #7\n stxp %w[s], %[v], %[w], [%[p]]\n"
@@ -125,7 +136,10 @@ static u64 compare_and_swap(void) {
         register u64 x1 __asm__("x1") = pair[1];
         register u64 x2 __asm__("x2") = i;
         register u64 x3 __asm__("x3") = i * i;
-        __asm__ volatile("caspal x0, x1, x2, x3, [%[p]]" : "+r"(x0), "+r"(x1) : "r"(x2), "r"(x3), [p] "r"(pair) : "memory");
+        __asm__ volatile("caspal x0, x1, x2, x3, [%[p]]"
+                         : "+r"(x0), "+r"(x1)
+                         : "r"(x2), "r"(x3), [p] "r"(pair)
+                         : "memory");
         h = mix(mix(mix(h, x0), x1), pair[0] + pair[1]);
         u8 byte = (u8)i;
         u32 expect = (u32)(i & 2 ? 0xffffff00u | i : i + 1);
@@ -203,7 +217,8 @@ static u64 records(void) {
     u64 h = 7;
     for (int i = 0; i < 20; ++i) {
         const u64 v = rnd();
-        r[i] = (struct record){(u8)v, (u16)(v >> 3), (i8)(v >> 9), (u32)(v >> 11), (i16)(v >> 20), v >> 7, (i64)v >> 30};
+        r[i] =
+            (struct record){(u8)v, (u16)(v >> 3), (i8)(v >> 9), (u32)(v >> 11), (i16)(v >> 20), v >> 7, (i64)v >> 30};
     }
     for (int i = 0; i < 400; ++i) {
         struct record* p = &r[rnd() % 20];
@@ -225,15 +240,15 @@ static u64 minus(u64 v) { return v - 999; }
 static u64 (*const functions[3])(u64) = {twice, plus, minus};
 static u64 dispatch(u64 op, u64 v) {
     switch (op) {
-    case 0: return v + 1;
-    case 1: return v ^ 0x5555;
-    case 2: return v >> 1;
-    case 3: return v * 17;
-    case 4: return ~v;
-    case 5: return functions[v % 3](v);
-    case 6: return v << 3;
-    case 7: return v - (v >> 4);
-    default: return v & 0xffffffff;
+        case 0: return v + 1;
+        case 1: return v ^ 0x5555;
+        case 2: return v >> 1;
+        case 3: return v * 17;
+        case 4: return ~v;
+        case 5: return functions[v % 3](v);
+        case 6: return v << 3;
+        case 7: return v - (v >> 4);
+        default: return v & 0xffffffff;
     }
 }
 static u64 fibonacci(u32 n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }

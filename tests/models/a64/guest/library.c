@@ -18,8 +18,8 @@ static void strings(void) {
     char* list[200];
     for (int i = 0; i < 200; ++i) {
         char text[128];
-        const int n = snprintf(text, sizeof text, "%x-%d-%s-%08.3f", rnd(), (int)rnd() - 1000000000, i & 1 ? "odd" : "even",
-                               (double)rnd() / 1e5);
+        const int n = snprintf(text, sizeof text, "%x-%d-%s-%08.3f", rnd(), (int)rnd() - 1000000000,
+                               i & 1 ? "odd" : "even", (double)rnd() / 1e5);
         list[i] = malloc((size_t)n + 1);
         strcpy(list[i], text);
     }
@@ -73,7 +73,8 @@ static void loops(void) { // for the vectoriser
     static float f[1000];
     static uint8_t c[1000];
     static int16_t s[1000];
-    for (int i = 0; i < 1000; ++i) x[i] = (int32_t)rnd(), f[i] = (float)(rnd() % 1000) / 7, c[i] = (uint8_t)rnd(), s[i] = (int16_t)rnd();
+    for (int i = 0; i < 1000; ++i)
+        x[i] = (int32_t)rnd(), f[i] = (float)(rnd() % 1000) / 7, c[i] = (uint8_t)rnd(), s[i] = (int16_t)rnd();
     int64_t total = 0;
     int32_t biggest = x[0];
     uint32_t bytes = 0;
