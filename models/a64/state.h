@@ -49,7 +49,8 @@ enum class Stop : std::uint8_t {
     pc_alignment, ///< pc not a multiple of 4
     sp_alignment, ///< SP not 16-byte aligned on a use that checks it
     illegal,      ///< illegal execution state
-    wait, ///< hint that the core model wants to see; stop_info = its number (1 YIELD, 2 WFE, 3 WFI, 4 SEV, 5 SEVL); pc = next
+    /// Hint that the core model wants to see; stop_info = its number (1 YIELD, 2 WFE, 3 WFI, 4 SEV, 5 SEVL); pc = next.
+    wait,
     isb,        ///< context synchronisation: code caches must be looked up anew; pc = next
     watchpoint, ///< debug model: access matched; fault.addr = address; pc = itself
 };
@@ -57,9 +58,9 @@ enum class Stop : std::uint8_t {
 /// Details of an abort, in the architecture's own encodings (ESR_ELx.ISS for data and instruction aborts).
 struct Fault {
     std::uint64_t addr{}; ///< FAR
-    std::uint8_t
-        status{}; ///< DFSC/IFSC: 0b0001LL translation, 0b0010LL access flag, 0b0011LL permission, 0x21 alignment
-    bool write{}; ///< WnR
+    /// DFSC/IFSC: 0b0001LL translation, 0b0010LL access flag, 0b0011LL permission, 0x21 alignment.
+    std::uint8_t status{};
+    bool write{};             ///< WnR
     bool cache_maintenance{}; ///< CM
 };
 
@@ -97,9 +98,9 @@ class CoreHooks {
 struct MemPort {
     struct Line {
         std::uint64_t rtag{~0ull}; ///< virtual address of the line, if it may be read
-        std::uint64_t wtag{
-            ~0ull};           ///< the same, if it may be written (line exclusive or modified, page writable and dirty)
-        std::uint8_t* host{}; ///< host address of the line's first byte
+        /// The same, if it may be written (line exclusive or modified, page writable and dirty).
+        std::uint64_t wtag{~0ull};
+        std::uint8_t* host{};       ///< host address of the line's first byte
         std::uint32_t* tlb_stamp{}; ///< recency stamps to refresh on a hit
         std::uint32_t* line_stamp{};
     };
