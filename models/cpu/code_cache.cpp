@@ -55,10 +55,6 @@ void CodeCache::drop_blocks(std::uint64_t ppn) {
     if (CodePage* p = find(ppn)) forget(*p);
 }
 
-void CodeCache::drop_all_blocks() {
-    for (auto& entry : pages_) forget(*entry.second);
-}
-
 void CodeCache::l1i_line_lost(std::uint64_t pline) {
     constexpr unsigned kLinesPerPageShift = kPageShift - kLineShift;
     if (pline == ~std::uint64_t{0}) {

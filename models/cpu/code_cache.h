@@ -69,7 +69,6 @@ class CodeCache {
     /// Decodes the block at `offset` (multiple of 4) of the page and enters it.
     Block* decode(CodePage& page, std::uint64_t offset);
     void drop_blocks(std::uint64_t ppn);
-    void drop_all_blocks();
     /// The L1I no longer holds the line (~0: any).
     void l1i_line_lost(std::uint64_t pline);
 

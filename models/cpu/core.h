@@ -11,10 +11,10 @@
 #include "sim/base/sysreg_bus.h"
 #include "sim/base/wires.h"
 
+#include <tlm_utils/simple_initiator_socket.h>
 #include <cstdint>
 #include <memory>
 #include <systemc>
-#include <tlm_utils/simple_initiator_socket.h>
 
 namespace rkperf::cpu {
 
@@ -52,8 +52,8 @@ class Software {
 
 /// Why run_user came back: an exception was taken to EL1 (EXC_TAKEN etc. already counted, PSTATE.I set).
 enum class UserExit : std::uint8_t {
-    irq,    ///< at an instruction boundary; pc = next instruction
-    sync,   ///< state.stop says which synchronous exception (svc, data_abort, ...)
+    irq,        ///< at an instruction boundary; pc = next instruction
+    sync,       ///< state.stop says which synchronous exception (svc, data_abort, ...)
     breakpoint, ///< hardware breakpoint on the instruction at pc, which was not executed
     step,       ///< software step; pc = next instruction
 };
@@ -62,8 +62,8 @@ enum class UserExit : std::uint8_t {
 struct KernelWork {
     std::uint32_t instructions{};
     std::uint32_t loads{}, stores{}, branches{}; ///< part of `instructions`
-    std::uint32_t extra_cycles{};                ///< beyond what the core's EL1 throughput gives (barriers, register accesses)
-    std::uint64_t code_address{};                ///< kernel text it stands for (footprint on L1I, predictor; trace)
+    std::uint32_t extra_cycles{}; ///< beyond what the core's EL1 throughput gives (barriers, register accesses)
+    std::uint64_t code_address{}; ///< kernel text it stands for (footprint on L1I, predictor; trace)
 };
 
 struct CoreStats {
@@ -79,7 +79,8 @@ class Core : public sc_core::sc_module, public EventTotalsView, public LevelSink
     virtual std::uint64_t mpidr() const = 0;
 
     /// --- wiring (before simulation) ---
-    tlm_utils::simple_initiator_socket<Core> sysreg; ///< to PMU, GIC CPU interface, timer, debug registers, ID registers
+    tlm_utils::simple_initiator_socket<Core>
+        sysreg; ///< to PMU, GIC CPU interface, timer, debug registers, ID registers
     virtual mem::CoreMemory& memory() = 0;
     virtual void set_software(Software& software) = 0;
     virtual void set_overflow_monitor(OverflowMonitor& pmu) = 0;
@@ -145,7 +146,7 @@ struct CoreConfig {
     std::uint64_t hertz{};
     Picoseconds quantum{};
     std::uint64_t seed{};
-    bool simple{};   ///< one instruction per cycle, no misses: comparable with an emulator that counts instructions
+    bool simple{}; ///< one instruction per cycle, no misses: comparable with an emulator that counts instructions
     InnerShareable* domain{}; ///< joins the cores that see each other's IC IVAU; null: the core is alone
 };
 

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core with its pipeline: the execution loop. Pipe models time only; it sees each operation once, in program order:
+// A core with its pipeline: the execution loop. Pipe models time only, in absolute core cycles; it sees each operation
+// once, in program order, and its state depends on nothing else, so that leaving the loop and coming back changes nothing:
 //
-//   restart(cycle)            begins anew after an exception; nothing is in flight
-//   enter_block(fetches)      the front end delivers a block
-//   fetch_at()                cycle at which the front end asks for the next line
-//   fetch_stall(ready, why)   the line or its translation is there at `ready`
-//   simple(op), general(op)   an operation without memory access
-//   divide(op, bits)          a division whose quotient has so many bits
-//   begin(op)                 issues a load, store, or system operation; returns the cycle
-//   load(op, issue, extra, state), store(...)  completes it; `ready` is when slow accesses have their data
-//   system(op, ready, drain)  completes a system operation; `drain`: younger ones wait
-//   branch(op)                issues a branch; returns the cycle at which it is resolved
-//   redirect(op, resolved, bubble, taken, mispredicted)
-//   horizon()                 no later request for a line or an access is for an earlier cycle
-//   retired()                 cycle at which everything seen so far has retired
+//   restart(cycle)                     begins anew after an exception; nothing is in flight
+//   fetch_at()                         cycle at which the front end asks for the next line
+//   fetch_stall(ready, why)            the line, or its translation, is there at `ready`
+//   enter_block(fetches)               the front end delivers a block
+//   simple(op), general(op)            an operation without memory access
+//   divide(op, bits)                   a division whose quotient has so many bits
+//   begin(op)                          issues a load or store; returns the cycle
+//   load(op, issue, ready, slow, va)   completes it; `ready`: issue, or when a slow access (slow != 0) has its data
+//   store(op, issue, ready, slow, va)  the same; `ready`: when the line is owned
+//   fault(cycle)                       the access faulted, which was known at `cycle`
+//   begin_system(op), system(op, ready)  barriers, system registers, exceptions
+//   branch(op)                         issues a branch; returns the cycle at which it is resolved
+//   taken(bubble), mispredict(resolved)  what came of it
+//   wrong_path(resolved)               operations issued in vain behind it
+//   retired()                          cycle at which everything seen so far has retired
+//   horizon()                          no later request for a line or an access is for an earlier cycle
+//   kSimple                            all branches are predicted right
 #pragma once
 
 #include "models/cpu/core_base.h"
@@ -42,7 +47,6 @@ class CoreImpl final : public CoreBase {
     bool system_op(a64::CpuState& s, const DecodedOp& op, std::uint64_t pc);
     /// Completes a memory operation whose access was not a plain hit.
     void slow_access(a64::CpuState& s, const DecodedOp& op, std::uint64_t issue);
-    void mispredicted(const DecodedOp& op, Mispredict kind, std::uint64_t resolved);
     static unsigned quotient_bits(const a64::CpuState& s, const a64::Insn& i);
 
     BranchPredictor predictor_;
@@ -116,11 +120,6 @@ void CoreImpl<Pipe>::slow_access(a64::CpuState& s, const DecodedOp& op, std::uin
     } else {
         pipe_.load(op, issue, ready, what, s.mem.last_va);
     }
-}
-
-template <class Pipe>
-void CoreImpl<Pipe>::mispredicted(const DecodedOp&, Mispredict kind, std::uint64_t resolved) {
-    note_mispredict(kind, pipe_.wrong_path(resolved));
 }
 
 template <class Pipe>
@@ -226,7 +225,7 @@ typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(a64::CpuState& s) {
                     Resolution r;
                     if constexpr (!Pipe::kSimple) r = predictor_.resolve(op->insn.kind, pc, taken, s.pc);
                     if (__builtin_expect(r.mispredict != Mispredict::none, 0)) {
-                        mispredicted(*op, r.mispredict, resolved);
+                        note_mispredict(r.mispredict, pipe_.wrong_path(resolved));
                         pipe_.mispredict(resolved);
                     } else if (taken) {
                         pipe_.taken(r.bubble);
