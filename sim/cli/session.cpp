@@ -6,6 +6,7 @@
 #include "sim/soc/explain_observer.h"
 #include "sim/soc/explain_symbols.h"
 #include "sim/soc/machine.h"
+#include "sim/soc/trace_observer.h"
 #include "sim/soc/truth_observer.h"
 
 #include <fmt/format.h>
@@ -55,6 +56,12 @@ int run_session(const Options& o) {
     const Start start = prepare_start(o);
     const os::MountConfig& mounts = start.files.mounts();
 
+    std::unique_ptr<soc::TraceFile> trace_file;
+    if (!o.trace.empty()) try {
+            trace_file = std::make_unique<soc::TraceFile>(o.trace);
+        } catch (const std::runtime_error& e) {
+            throw UserError(fmt::format("--trace {}", e.what()));
+        }
     std::unique_ptr<soc::Machine> machine;
     try {
         machine = std::make_unique<soc::Machine>("rk3588", machine_config.config, mounts, o.timeout);
@@ -71,6 +78,9 @@ int run_session(const Options& o) {
     if (o.command == Command::explain)
         explain.emplace(*machine, o.nth_sample,
                         [&](const ke::TaskBase& task, std::uint64_t pc) { return symbols.name(task, pc); });
+
+    std::optional<soc::TraceObserver> trace;
+    if (trace_file) trace.emplace(*machine, *trace_file);
 
     os::InitProgram init;
     init.path = start.path;
@@ -101,10 +111,13 @@ int run_session(const Options& o) {
         std::fputs(soc::print_explanation(*explain->result(), o.nth_sample, machine_config.config).c_str(), stdout);
         std::fflush(stdout);
     }
+    if (trace) trace->finish();
+    const std::string trace_fault = trace_file ? trace_file->close() : "";
     print_kernel_log(o, machine->kernel().log());
     if (o.stats || (terminal && !o.quiet && o.command == Command::run))
         fmt::print(stderr, "rkperf: {}\n", progress.summary(result));
 
+    if (!trace_fault.empty()) throw UserError(trace_fault);
     if (result.timed_out || late) {
         fmt::print(stderr, "rkperf: ended after {} of simulated time (--timeout-sim)\n", human_time(o.timeout));
         return kExitTimeout;

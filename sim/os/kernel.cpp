@@ -256,7 +256,9 @@ void Kernel::user_loop() {
         exit_to_user_mode();
         PerCpu& p = here();
         const std::uint64_t before = p.core->now().v;
+        for (auto* o : observers_) o->exception(this_cpu(), "ERET", false);
         const cpu::UserExit why = p.core->run_user(p.user);
+        for (auto* o : observers_) o->exception(this_cpu(), why == cpu::UserExit::irq ? "IRQ" : "synchronous", true);
         Task& t = *p.current;
         const std::uint64_t after = p.core->now().v;
         t.utime += (after - before) / 1000;
