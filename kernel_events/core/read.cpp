@@ -6,6 +6,11 @@
 
 namespace rkperf::ke {
 
+namespace {
+/// Instructions for one member of a group that is read.
+constexpr std::uint32_t kMemberCost = 110;
+} // namespace
+
 void Perf::Impl::perf_event__read_size(PerfEvent& event, int nr_siblings) {
     const std::uint64_t f = event.attr.read_format;
     unsigned entry = 8, size = 0;
@@ -117,6 +122,7 @@ int Perf::Impl::perf_read_group_add(PerfEvent& leader, std::uint64_t format, std
     if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
         values[n++] += leader.total_time_running + leader.child_total_time_running;
     for_each_group_member(leader, [&](PerfEvent& e) {
+        kernel.charge(kMemberCost);
         values[n++] += perf_event_count(e);
         if (format & PERF_FORMAT_ID) values[n++] = primary_event_id(e);
         if (format & PERF_FORMAT_LOST) values[n++] = e.lost_samples;

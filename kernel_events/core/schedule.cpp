@@ -30,8 +30,8 @@ bool Perf::Impl::event_filter_match(PerfEvent& event) {
 }
 
 void Perf::Impl::event_sched_out(PerfEvent& event, PerfCpuContext& cpuctx, PerfEventContext& ctx) {
-    KernelFrame frame(kernel, KernelSymbol::event_sched_out);
     if (event.state != PerfEventState::active) return;
+    KernelFrame frame(kernel, KernelSymbol::event_sched_out);
     erase_value(get_event_list(event, ctx), &event);
 
     perf_pmu_disable(*event.pmu);
@@ -161,8 +161,8 @@ void Perf::Impl::ctx_groups_sched_in(PerfEventContext& ctx, PerfCpuContext& cpuc
 }
 
 void Perf::Impl::ctx_sched_in(PerfEventContext& ctx, PerfCpuContext& cpuctx, int event_type) {
-    KernelFrame frame(kernel, KernelSymbol::ctx_sched_in);
     if (!ctx.nr_events) return;
+    KernelFrame frame(kernel, KernelSymbol::ctx_sched_in);
     int is_active = ctx.is_active;
     // Time that passed while the context was off does not count.
     if (!(is_active & EVENT_TIME)) __update_context_time(ctx, false);
@@ -174,8 +174,8 @@ void Perf::Impl::ctx_sched_in(PerfEventContext& ctx, PerfCpuContext& cpuctx, int
 }
 
 void Perf::Impl::ctx_sched_out(PerfEventContext& ctx, PerfCpuContext& cpuctx, int event_type) {
-    KernelFrame frame(kernel, KernelSymbol::ctx_sched_out);
     if (!ctx.nr_events) return;
+    KernelFrame frame(kernel, KernelSymbol::ctx_sched_out);
     int is_active = ctx.is_active;
     if (is_active & EVENT_TIME) update_context_time(ctx);
     ctx.is_active &= ~event_type;

@@ -7,6 +7,10 @@ namespace rkperf::ke {
 
 namespace {
 
+/// Instructions of releasing the buckets, and of patching the triggers' code when an id gets its first event or loses its
+/// last (static_key_slow_inc, static_key_slow_dec).
+constexpr std::uint32_t kDestroyCost = 290, kPatchInCost = 1030, kPatchOutCost = 700;
+
 class SoftwarePmu final : public Pmu {
   public:
     explicit SoftwarePmu(Perf::Impl& perf) : Pmu(perf.kernel), perf_(perf) {
@@ -20,8 +24,11 @@ class SoftwarePmu final : public Pmu {
         const std::uint64_t id = event.attr.config;
         if (id == PERF_COUNT_SW_CPU_CLOCK || id == PERF_COUNT_SW_TASK_CLOCK || id >= PERF_COUNT_SW_MAX) return -ENOENT;
         if (event.parent) return 0;
-        ++perf_.counts.perf_swevent_enabled[id];
-        event.destroy = [&perf = perf_](PerfEvent& e) { --perf.counts.perf_swevent_enabled[e.attr.config]; };
+        if (!perf_.counts.perf_swevent_enabled[id]++) kernel.charge(kPatchInCost);
+        event.destroy = [&perf = perf_](PerfEvent& e) {
+            perf.kernel.charge(kDestroyCost);
+            if (!--perf.counts.perf_swevent_enabled[e.attr.config]) perf.kernel.charge(kPatchOutCost);
+        };
         return 0;
     }
     int add(PerfEvent& event, int flags) override { return perf_.perf_swevent_add(event, flags); }

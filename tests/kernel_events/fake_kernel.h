@@ -104,10 +104,12 @@ class FakeKernel final : public Kernel {
     bool record_notices{};
     std::vector<EventNotice> notice_log;      ///< with record_notices: all of them
     std::function<void()> time_passes;        ///< called wherever an interrupt can come in between
+    int preempt_count{};
     unsigned pages_left{~0u};                 ///< then alloc_page fails
     std::vector<std::uint64_t> kernel_frames; ///< of kernel call chains, behind the registers' pc
     std::vector<std::string> log;
-    std::uint64_t charged{}; ///< instructions, all CPUs
+    std::uint64_t charged{};                                                        ///< instructions, all CPUs
+    std::array<unsigned, static_cast<std::size_t>(KernelSymbol::count_)> entered{}; ///< how often each function was
     std::vector<KernelSymbol> stack;
     bool cap_perfmon{true}, cap_sys_admin{true}, cap_ipc_lock{true};
     std::uint64_t rlimit_memlock{64 * 1024}, now_ns{1'000'000'000};
@@ -265,11 +267,12 @@ class FakeKernel final : public Kernel {
         here().masked = was;
         if (!was) take_interrupts();
     }
-    void preempt_disable() override {}
-    void preempt_enable() override {}
+    void preempt_disable() override { ++preempt_count; }
+    void preempt_enable() override { --preempt_count; }
     void enter(KernelSymbol symbol) override {
         stack.push_back(symbol);
         charged += info(symbol).instructions;
+        ++entered[static_cast<std::size_t>(symbol)];
         if (time_passes) time_passes();
     }
     void leave() override { stack.pop_back(); }
@@ -323,9 +326,15 @@ class FakeKernel final : public Kernel {
         on_cpu(old);
         return 0;
     }
-    std::uint64_t mrs(SysReg r) override { return r == sysreg::CNTVCT_EL0 ? now_ns * 24 / 1000 : here().pmu.read(r); }
-    void msr(SysReg r, std::uint64_t v) override { here().pmu.write(r, v); }
-    void isb() override {}
+    std::uint64_t mrs(SysReg r) override {
+        ++charged;
+        return r == sysreg::CNTVCT_EL0 ? now_ns * 24 / 1000 : here().pmu.read(r);
+    }
+    void msr(SysReg r, std::uint64_t v) override {
+        ++charged;
+        here().pmu.write(r, v);
+    }
+    void isb() override { ++charged; }
     void request_percpu_irq(unsigned intid, std::string_view, std::function<bool(PtRegs&)> handler) override {
         for (int c = 0; c < cpus_; ++c) cpu(c).handlers.emplace_back(intid, handler);
         here().irq_enabled = true;
