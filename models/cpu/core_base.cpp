@@ -140,7 +140,8 @@ void CoreBase::read_armed() {
             a.cycle |= l == Lane::cycle;
             if (index_of(l) >= kFirstStall) a.stall = static_cast<int>(stall_index(l));
         }
-        a.target = sum(a) + c.left;
+        // A 64-bit counter that has just wrapped is further away than the totals can count.
+        if (__builtin_add_overflow(sum(a), c.left, &a.target)) a.target = ~std::uint64_t{0};
         totals_.watch(a.event, true);
         armed_.push_back(std::move(a));
     }
