@@ -158,6 +158,24 @@ TEST_CASE("users of the buffers", "[CC-002][CC-003][CC-005][CC-006][CORE-088]") 
     CHECK(f.event(fd).attr.sample_max_stack == 1);
 }
 
+TEST_CASE("limits of the limits", "[CC-001][CC-002]") {
+    Fixture f;
+    const auto& depth = f.k.attributes.at("/proc/sys/kernel/perf_event_max_stack");
+    const auto& contexts = f.k.attributes.at("/proc/sys/kernel/perf_event_max_contexts_per_stack");
+    CHECK(depth.mode == 0644);
+    CHECK(depth.show() == "127\n");
+    CHECK(contexts.show() == "8\n");
+    CHECK(depth.store("655360") == 0);
+    CHECK(depth.store("655361") == -EINVAL);
+    CHECK(depth.store("-1") == -EINVAL);
+    CHECK(depth.show() == "655360\n");
+    CHECK(contexts.store("1000") == 0);
+    CHECK(contexts.store("1001") == -EINVAL);
+    f.must_open(f.attr());
+    CHECK(contexts.store("8") == -EBUSY);
+    CHECK(contexts.store("1001") == -EINVAL); // the value is looked at first
+}
+
 TEST_CASE("kernel frames come first and have priority",
           "[CC-014][CC-016][CC-018][CC-021][CC-036][CC-037][CORE-380][CORE-381]") {
     Fixture f;

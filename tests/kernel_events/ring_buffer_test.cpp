@@ -326,7 +326,7 @@ TEST_CASE("notices follow a sample: written at which position, lost, woken up", 
 }
 
 TEST_CASE("several events in one buffer",
-          "[RB-043][RB-053][RB-109][RB-110][RB-111][CORE-350][CORE-362][CORE-363]"
+          "[RB-043][RB-053][RB-109][RB-110][RB-111][CORE-335][CORE-350][CORE-362][CORE-363]"
           "[CORE-364][CORE-365][CORE-366][CORE-367][CORE-368]") {
     World w;
     perf_event_attr a = fault_attr(PERF_SAMPLE_IDENTIFIER), b = a;
@@ -420,6 +420,42 @@ TEST_CASE("children write into the parent's buffer and wake the parent", "[RB-02
     CHECK(w.k.ops(fd)->poll(wq) == 0x41);
     w.exit_current(0);
     w.k.switch_to(0, &w.task);
+}
+
+TEST_CASE("between begin and end: the handle, no preemption", "[RB-031][RB-033][RB-034][RB-039][RB-112]") {
+    World w;
+    perf_event_attr a = fault_attr(0);
+    a.inherit = 1;
+    const int fd = w.must_open(a, 0, 0);
+    Ring r(w, fd, 1);
+    w.fork(101);
+    PerfEvent& child = *w.event(fd).child_list.at(0);
+    PerfOutputHandle handle;
+    PerfSampleData data;
+    const int before = w.k.preempt_count;
+    REQUIRE(perf_output_begin(w.p(), handle, data, child, 16) == 0);
+    CHECK(handle.event == &w.event(fd));
+    CHECK(handle.rb.get() == &r.rb());
+    CHECK(handle.size == 4096);
+    CHECK(w.k.preempt_count == before + 1);
+    CHECK(r.rb().nest == 1);
+    CHECK(w.p().rcu_readers == 1);
+    CHECK(r.head() == 0);
+    perf_output_end(handle);
+    CHECK(w.k.preempt_count == before);
+    CHECK(r.rb().nest == 0);
+    CHECK(w.p().rcu_readers == 0);
+    CHECK(r.head() == 16);
+    // All failures leave nothing behind.
+    CHECK(perf_output_begin(w.p(), handle, data, child, 4096) == -ENOSPC);
+    r.rb().paused = true;
+    CHECK(perf_output_begin(w.p(), handle, data, child, 16) == -ENOSPC);
+    r.rb().paused = false;
+    CHECK(w.k.preempt_count == before);
+    CHECK(r.rb().nest == 0);
+    CHECK(w.p().rcu_readers == 0);
+    CHECK(w.event(fd).lost_samples == 2);
+    CHECK(child.lost_samples == 0);
 }
 
 TEST_CASE("an event that is freed during a walk over receivers stays readable until its end", "[RB-109]") {

@@ -462,6 +462,48 @@ TEST_CASE("TEXT_POKE", "[CORE-432]") {
     CHECK(r.half(5) == 0); // filled up
 }
 
+TEST_CASE("at exec: events are enabled, then they see COMM and the new mappings", "[CORE-416]") {
+    World w;
+    perf_event_attr a = World::sw(PERF_COUNT_SW_DUMMY);
+    a.comm = a.mmap = a.enable_on_exec = 1;
+    perf_event_attr gone = dummy([](auto& x) { x.comm = x.remove_on_exec = 1; });
+    const int fd = w.must_open(a), removed = w.must_open(gone);
+    Ring ring(w, fd, 1), none(w, removed, 1);
+    w.perf.perf_event_exec();
+    w.perf.perf_event_comm(w.task, true);
+    w.perf.perf_event_mmap(text_map());
+    const auto v = ring.drain();
+    REQUIRE(v.size() == 2);
+    CHECK(v[0].header.type == PERF_RECORD_COMM);
+    CHECK(v[0].header.misc == PERF_RECORD_MISC_COMM_EXEC);
+    CHECK(v[1].header.type == PERF_RECORD_MMAP);
+    CHECK(none.drain().empty());
+}
+
+TEST_CASE("receivers that another CPU closes while they are served", "[CORE-403][RB-109]") {
+    World w;
+    const perf_event_attr a = dummy([](auto& x) { x.comm = 1; });
+    const int first = w.must_open(a, -1, 0), second = w.must_open(a, -1, 0), last = w.must_open(a);
+    Ring ring(w, last, 1);
+    auto gone = std::make_unique<Ring>(w, second, 1);
+    bool done = false;
+    w.k.time_passes = [&] {
+        if (done || gone->rb().head == 0) return; // in the middle of the record of `second`, which is served first
+        done = true;
+        w.k.on_cpu(1);
+        w.k.close(first);
+        w.k.close(second);
+        gone.reset();
+        w.k.on_cpu(0);
+        CHECK(w.p().rcu_freed.size() == 2);
+    };
+    w.perf.perf_event_comm(w.task, false);
+    w.k.time_passes = nullptr;
+    CHECK(done);
+    CHECK(w.p().rcu_freed.empty());
+    CHECK(ring.drain().size() == 1); // the others are served all the same
+}
+
 TEST_CASE("an interrupt in the middle of a record nests its sample behind it", "[RB-027][RB-035][RB-036]") {
     World w;
     perf_event_attr a = fault_attr(PERF_SAMPLE_ADDR);
