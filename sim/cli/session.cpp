@@ -27,14 +27,17 @@ constexpr int kClientUsageStatus = 129; ///< of the perf client: a mistake on it
 /// Tells a mistake on the client's command line from a program that ended with the same status.
 class ClientWatch final : public os::KernelObserver {
   public:
+    void task_created(const os::Task& t) override {
+        if (!client_ && !t.kthread) client_ = t.pid; // the first program
+    }
     void task_exited(const os::Task& t) override {
         const int sig = t.exit_code & 0x7f, code = t.exit_code >> 8 & 0xff;
-        if (t.pid != kFirstPid && (128 + sig == kClientUsageStatus || code == kClientUsageStatus)) of_program_ = true;
+        if (t.pid != client_ && (128 + sig == kClientUsageStatus || code == kClientUsageStatus)) of_program_ = true;
     }
     bool of_program() const { return of_program_; }
 
   private:
-    static constexpr int kFirstPid = 1;
+    int client_{};
     bool of_program_{};
 };
 

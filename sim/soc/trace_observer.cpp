@@ -84,7 +84,8 @@ void TraceObserver::instant(Slices& s, Picoseconds when, std::string_view name) 
 TraceObserver::TaskTracks& TraceObserver::task_tracks(const os::Task& t) {
     TaskTracks& tracks = tasks_[&t.kstack];
     if (!tracks.kernel.track) {
-        tracks.name = t.pid ? fmt::format("{}[{}]", t.comm, t.pid) : std::string(t.comm);
+        // Its name changes with exec; the track of the CPU shows it.
+        tracks.name = t.pid ? fmt::format("task {}", t.pid) : std::string(t.comm);
         tracks.kernel.track = file_.track(tracks.name, tasks_group_, tasks_made_++);
         task_order_.push_back(&tracks);
     }
