@@ -269,10 +269,12 @@ void Kernel::synchronize_rcu() {
 // --- files ---
 
 int Kernel::anon_inode_getfd(std::string_view name, ke::FileOperations* ops, bool cloexec) {
+    // ops passes to the file only if there is a descriptor for it.
+    const int free = cur().files->first_free(rlimit(7));
+    if (free < 0) return free;
     FileHandle f = vfs_->perf_file(name, ops, 2 /* O_RDWR */);
-    const int fd = cur().files->alloc(f, cloexec, rlimit(7));
-    if (fd >= 0) perf_files_[ops] = f;
-    return fd;
+    perf_files_[ops] = f;
+    return cur().files->alloc(f, cloexec, rlimit(7));
 }
 
 std::unique_ptr<ke::FileRef> Kernel::fget(int fd) {

@@ -11,6 +11,7 @@ namespace rkperf::os {
 namespace {
 /// TASK_SIZE with 48-bit addresses.
 constexpr std::uint64_t kTaskSize = 1ull << 48;
+constexpr auto kFault = AddressSpace::FaultBy::kernel;
 /// Copy loops move 16 bytes per instruction pair.
 constexpr std::uint32_t copy_cost(std::size_t n) { return static_cast<std::uint32_t>(12 + n / 8); }
 } // namespace
@@ -21,12 +22,13 @@ namespace {
 
 /// Calls fn(host pointer, bytes, physical address) for the parts of [addr, addr + n) page by page; false on a fault.
 template <class Fn>
-bool for_each_part(Kernel& k, AddressSpace& as, std::uint64_t addr, std::size_t n, bool write, bool may_fault, Fn&& fn) {
+bool for_each_part(Kernel& k, AddressSpace& as, std::uint64_t addr, std::size_t n, bool write,
+                   std::optional<AddressSpace::FaultBy> fault, Fn&& fn) {
     while (n) {
         const std::size_t part = std::min<std::size_t>(n, kPageSize - (addr & ~kPageMask));
         auto pa = as.lookup(addr, write);
         if (!pa) {
-            if (!may_fault || as.handle_fault(addr, write, false, false).signal) return false;
+            if (!fault || as.handle_fault(addr, write, false, *fault).signal) return false;
             pa = as.lookup(addr, write);
             if (!pa) return false;
         }
@@ -45,7 +47,7 @@ int Kernel::get_user(void* to, std::uint64_t from, std::size_t n) {
     if (!access_ok(from, n) || !cur().as) return -EFAULT;
     charge(copy_cost(n));
     auto* out = static_cast<std::uint8_t*>(to);
-    const bool ok = for_each_part(*this, *cur().as, from, n, false, true, [&](const std::uint8_t* host, std::size_t part, PhysAddr pa) {
+    const bool ok = for_each_part(*this, *cur().as, from, n, false, kFault, [&](const std::uint8_t* host, std::size_t part, PhysAddr pa) {
         std::memcpy(out, host, part);
         out += part;
         core().kernel_access(pa, part, false);
@@ -59,7 +61,7 @@ int Kernel::put_user(std::uint64_t to, const void* from, std::size_t n) {
     if (!access_ok(to, n) || !cur().as) return -EFAULT;
     charge(copy_cost(n));
     auto* in = static_cast<const std::uint8_t*>(from);
-    const bool ok = for_each_part(*this, *cur().as, to, n, true, true, [&](std::uint8_t* host, std::size_t part, PhysAddr pa) {
+    const bool ok = for_each_part(*this, *cur().as, to, n, true, kFault, [&](std::uint8_t* host, std::size_t part, PhysAddr pa) {
         std::memcpy(host, in, part);
         in += part;
         core().kernel_access(pa, part, true);
@@ -74,7 +76,7 @@ int Kernel::get_string(std::uint64_t from, std::string& out, std::size_t max) {
         if (!access_ok(from, 1) || !cur().as) return -EFAULT;
         const std::size_t part = std::min<std::size_t>(max - out.size(), kPageSize - (from & ~kPageMask));
         bool end = false;
-        const bool ok = for_each_part(*this, *cur().as, from, part, false, true, [&](const std::uint8_t* host, std::size_t n, PhysAddr pa) {
+        const bool ok = for_each_part(*this, *cur().as, from, part, false, kFault, [&](const std::uint8_t* host, std::size_t n, PhysAddr pa) {
             const auto* z = static_cast<const std::uint8_t*>(std::memchr(host, 0, n));
             const std::size_t len = z ? static_cast<std::size_t>(z - host) : n;
             out.append(reinterpret_cast<const char*>(host), len);
@@ -103,7 +105,7 @@ std::size_t Kernel::copy_from_user_nofault(void* to, std::uint64_t from, std::si
     if (!access_ok(from, n) || !cur().as) return 0;
     auto* out = static_cast<std::uint8_t*>(to);
     std::size_t done = 0;
-    for_each_part(*this, *cur().as, from, n, false, false, [&](const std::uint8_t* host, std::size_t part, PhysAddr pa) {
+    for_each_part(*this, *cur().as, from, n, false, std::nullopt, [&](const std::uint8_t* host, std::size_t part, PhysAddr pa) {
         std::memcpy(out + done, host, part);
         done += part;
         core().kernel_access(pa, part, false);
@@ -120,7 +122,7 @@ std::uint64_t Kernel::virt_to_phys(std::uint64_t user_va) {
 std::uint64_t Kernel::page_size_at(std::uint64_t va) { return virt_to_phys(va) ? kPageSize : 0; }
 
 bool Kernel::write_special_page(AddressSpace& as, std::uint64_t va, const void* from, std::size_t n) {
-    if (as.handle_fault(va, false, true, false).signal) return false;
+    if (as.handle_fault(va, false, true, AddressSpace::FaultBy::populate).signal) return false;
     const auto pa = as.lookup(va, false);
     if (!pa) return false;
     std::memcpy(memory_.host(*pa), from, n);
@@ -130,7 +132,7 @@ bool Kernel::write_special_page(AddressSpace& as, std::uint64_t va, const void* 
 std::size_t Kernel::access_remote(AddressSpace& as, std::uint64_t addr, void* buffer, std::size_t n, bool write) {
     auto* b = static_cast<std::uint8_t*>(buffer);
     std::size_t done = 0;
-    for_each_part(*this, as, addr, n, write, true, [&](std::uint8_t* host, std::size_t part, PhysAddr pa) {
+    for_each_part(*this, as, addr, n, write, AddressSpace::FaultBy::populate, [&](std::uint8_t* host, std::size_t part, PhysAddr pa) {
         if (write)
             std::memcpy(host, b + done, part);
         else

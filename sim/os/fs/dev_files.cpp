@@ -54,6 +54,9 @@ class MemoryDevice final : public NamedFile {
         return 0;
     }
 
+    bool pollable() const override { return minor_ == kRandom || minor_ == kUrandom; }
+    bool ignores_data() const override { return minor_ != kRandom && minor_ != kUrandom; }
+
   private:
     std::uint32_t minor_;
 };

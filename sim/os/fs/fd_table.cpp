@@ -13,10 +13,15 @@ void drop_locks(const FdTable& table, const FileHandle& file) {
 }
 } // namespace
 
-int FdTable::alloc(FileHandle file, bool cloexec, std::uint64_t limit, int min) {
+int FdTable::first_free(std::uint64_t limit, int min) const {
     int fd = min;
     for (auto it = slots_.lower_bound(min); it != slots_.end() && it->first == fd; ++it) ++fd;
-    if (static_cast<std::uint64_t>(fd) >= limit) return -EMFILE;
+    return static_cast<std::uint64_t>(fd) >= limit ? -EMFILE : fd;
+}
+
+int FdTable::alloc(FileHandle file, bool cloexec, std::uint64_t limit, int min) {
+    const int fd = first_free(limit, min);
+    if (fd < 0) return fd;
     slots_[fd] = {std::move(file), cloexec};
     return fd;
 }

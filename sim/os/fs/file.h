@@ -113,6 +113,8 @@ class File : public std::enable_shared_from_this<File> {
     }
     /// Readiness comes from outside the simulation, so nobody announces it: sleepers look again from time to time.
     virtual bool host_polled() const { return false; }
+    /// write(2) does not look at the bytes, nor fault on them.
+    virtual bool ignores_data() const { return false; }
     /// epoll takes it; poll takes every file.
     virtual bool pollable() const { return true; }
     /// Extra lines of /proc/PID/fdinfo/FD.
@@ -172,6 +174,7 @@ class FdTable {
     };
     /// Lowest free descriptor >= min below the limit; -EMFILE.
     int alloc(FileHandle file, bool cloexec, std::uint64_t limit, int min = 0);
+    int first_free(std::uint64_t limit, int min = 0) const;              ///< what alloc would give
     int set(int fd, FileHandle file, bool cloexec, std::uint64_t limit); ///< dup2; closes what was there
     FileHandle get(int fd) const;                                        ///< null: EBADF
     int close(int fd);                                                   ///< -EBADF

@@ -16,6 +16,7 @@ class PagedNode;
 class NamedFile : public File {
   public:
     NamedFile(DentryPtr name, std::uint32_t open_flags);
+    ~NamedFile() override; ///< drops the locks of this open file description
     int stat(FileStat& st) override;
     Inode* inode() override { return node().get(); }
     std::shared_ptr<Dentry> dentry() const override { return name_; }

@@ -2,6 +2,8 @@
 // Files opened by a name: directories, O_PATH, and text made on demand.
 #include "sim/os/fs/file_kinds.h"
 
+#include "sim/os/fs/locks.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -10,6 +12,10 @@ namespace rkperf::os {
 NamedFile::NamedFile(DentryPtr name, std::uint32_t open_flags)
     : File(name->node->services().kernel()), name_(std::move(name)) {
     flags = open_flags;
+}
+
+NamedFile::~NamedFile() {
+    if (node()->locks) node()->locks->release(static_cast<File*>(this));
 }
 
 int NamedFile::stat(FileStat& st) {

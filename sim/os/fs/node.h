@@ -129,6 +129,7 @@ class Node : public Inode {
     FileSystem& fs;
     FileStat attr;               ///< a node whose attributes live elsewhere keeps only the mode's type here
     std::shared_ptr<void> extra; ///< pipe behind a FIFO
+    bool linkable{};             ///< made by O_TMPFILE: may get a name although it has none
 };
 
 int generic_permission(const FileStat& st, const Credentials& cred, int mask);

@@ -245,6 +245,7 @@ std::int64_t VfsImpl::open_how(int dirfd, std::string_view path, const abi::open
         if (!tmp) return -EOPNOTSUPP;
         const NodePtr n = tmp->make_file(static_cast<std::uint32_t>(how.mode) & ~s_->fs().umask, 1);
         n->attr.nlink = 0;
+        n->linkable = !(flags & abi::o_excl);
         auto d = std::make_shared<Dentry>(dir.dentry->mount, dir.dentry, "#" + std::to_string(n->ino), n);
         return n->open(d, flags & ~(kTmpBit | abi::o_directory | abi::o_cloexec), out);
     }

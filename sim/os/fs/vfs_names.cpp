@@ -89,6 +89,7 @@ int VfsImpl::linkat(int odir, std::string_view from, int ndir, std::string_view 
     if (!what.dentry || what.dentry->mount != p.dir->mount || &what.dentry->node->fs != &p.dir->node->fs) return -EXDEV;
     if (const int no = may_create(p); no) return no;
     if (what.dentry->node->is_dir()) return -EPERM;
+    if (what.dentry->node->stat().nlink == 0 && !what.dentry->node->linkable) return -ENOENT;
     return p.dir->node->link(p.name, *what.dentry->node);
 }
 

@@ -84,8 +84,11 @@ class AddressSpace : public ke::MmInfo, public std::enable_shared_from_this<Addr
     std::int64_t mincore(std::uint64_t addr, std::uint64_t length, std::uint64_t vec);
     std::int64_t mlock(std::uint64_t addr, std::uint64_t length, bool lock);
 
-    /// Handles a fault at EL0 or of a user access by the kernel. exec: instruction fetch. Charges time.
-    FaultResult handle_fault(std::uint64_t addr, bool write, bool exec, bool user);
+    /// Who needs the page: an exception at EL0, an exception of kernel code that copies to or from user memory, or
+    /// kernel code that brings pages in by itself (populate, access to another task), which no software event counts.
+    enum class FaultBy : std::uint8_t { user, kernel, populate };
+    /// exec: instruction fetch. Charges time.
+    FaultResult handle_fault(std::uint64_t addr, bool write, bool exec, FaultBy by);
 
     /// A copy for fork: private pages become copy-on-write in both.
     std::shared_ptr<AddressSpace> fork();

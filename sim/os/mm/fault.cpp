@@ -36,17 +36,18 @@ bool AddressSpace::expand_stack(std::uint64_t addr) {
     return true;
 }
 
-FaultResult AddressSpace::handle_fault(std::uint64_t addr, bool write, bool exec, bool user) {
+FaultResult AddressSpace::handle_fault(std::uint64_t addr, bool write, bool exec, FaultBy by) {
     Task& t = os_.cur();
     if (addr >= 1ull << 48) return {SIGSEGV, SEGV_MAPERR_, false};
     // A fault of a kernel access to user memory carries the kernel's registers.
     ke::PtRegs kernel_regs;
     ke::PtRegs* regs = &t.pt_regs;
-    if (!user) {
+    if (by == FaultBy::kernel) {
         os_.fetch_caller_regs(kernel_regs);
         regs = &kernel_regs;
     }
-    os_.perf().perf_sw_event(PERF_COUNT_SW_PAGE_FAULTS, 1, regs, addr);
+    const bool counted = by != FaultBy::populate;
+    if (counted) os_.perf().perf_sw_event(PERF_COUNT_SW_PAGE_FAULTS, 1, regs, addr);
     Vma* v = const_cast<Vma*>(find(addr));
     if (!v) {
         if (!expand_stack(addr)) return {SIGSEGV, SEGV_MAPERR_, false};
@@ -66,7 +67,8 @@ FaultResult AddressSpace::handle_fault(std::uint64_t addr, bool write, bool exec
             ++t.maj_flt;
         else
             ++t.min_flt;
-        os_.perf().perf_sw_event(r.major ? PERF_COUNT_SW_PAGE_FAULTS_MAJ : PERF_COUNT_SW_PAGE_FAULTS_MIN, 1, regs, addr);
+        if (counted)
+            os_.perf().perf_sw_event(r.major ? PERF_COUNT_SW_PAGE_FAULTS_MAJ : PERF_COUNT_SW_PAGE_FAULTS_MIN, 1, regs, addr);
     }
     return r;
 }

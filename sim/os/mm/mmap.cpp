@@ -93,7 +93,7 @@ std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int pr
     os_.perf().perf_event_mmap(info(it->second));
     if ((flags & (MAP_POPULATE | MAP_LOCKED)) && prot != PROT_NONE && !it->second.ops)
         for (std::uint64_t a = start; a < start + len; a += kPageSize)
-            if (!lookup(a, false) && handle_fault(a, prot & PROT_WRITE && !shared, false, false).signal) break;
+            if (!lookup(a, false) && handle_fault(a, prot & PROT_WRITE && !shared, false, FaultBy::populate).signal) break;
     return static_cast<std::int64_t>(start);
 }
 
@@ -271,7 +271,7 @@ std::int64_t AddressSpace::madvise(std::uint64_t addr, std::uint64_t length, int
         case MADV_POPULATE_WRITE:
             for (std::uint64_t a = at; a < part_end; a += kPageSize) {
                 const bool write = advice == MADV_POPULATE_WRITE;
-                if (!lookup(a, write) && handle_fault(a, write, false, false).signal) return -EFAULT;
+                if (!lookup(a, write) && handle_fault(a, write, false, FaultBy::populate).signal) return -EFAULT;
             }
             break;
         default: break; // hints without an effect that a program could see
@@ -360,7 +360,7 @@ std::int64_t AddressSpace::mlock(std::uint64_t addr, std::uint64_t length, bool 
         at = v.end;
         if (lock && v.prot)
             for (std::uint64_t a = v.start; a < v.end; a += kPageSize)
-                if (!lookup(a, v.prot & PROT_WRITE)) handle_fault(a, (v.prot & PROT_WRITE) && !(v.map_flags & MAP_SHARED), false, false);
+                if (!lookup(a, v.prot & PROT_WRITE)) handle_fault(a, (v.prot & PROT_WRITE) && !(v.map_flags & MAP_SHARED), false, FaultBy::populate);
         merge(it);
     }
     return 0;

@@ -54,7 +54,7 @@ void do_fault(Kernel& k, Task& t, bool exec) {
         return;
     }
     Frame f(k, KernelSymbol::do_page_fault);
-    const FaultResult r = t.as->handle_fault(addr, fault.write && !fault.cache_maintenance, exec, true);
+    const FaultResult r = t.as->handle_fault(addr, fault.write && !fault.cache_maintenance, exec, AddressSpace::FaultBy::user);
     if (r.signal) {
         // ESR_EL1: EC 0x20/0x24 (lower level instruction/data abort), IL, ISS with WnR and the fault status.
         t.fault_address = addr;

@@ -122,7 +122,7 @@ std::int64_t do_write(Kernel& k, File& f, UserBuffers& from, std::optional<std::
     std::uint64_t done = 0;
     do {
         const std::size_t want = std::min<std::uint64_t>(buffer.size(), from.size() - done);
-        const std::size_t got = from.copy_in(done, {buffer.data(), want});
+        const std::size_t got = f.ignores_data() ? want : from.copy_in(done, {buffer.data(), want});
         if (want && !got) return done ? static_cast<std::int64_t>(done) : -EFAULT;
         const std::span<const std::uint8_t> part(buffer.data(), got);
         const std::int64_t n = offset ? f.pwrite(part, *offset + done) : f.write(part);
