@@ -37,12 +37,15 @@ std::int64_t sys_write(Kernel& k, Task& t, const SyscallArgs& a) {
     return do_write(k, *file, b, std::nullopt);
 }
 
+/// Pipes and perf events cannot be read or written at an offset.
+bool has_position(File& f) { return !dynamic_cast<PipeFile*>(&f) && !f.perf_ops(); }
+
 std::int64_t sys_pread64(Kernel& k, Task& t, const SyscallArgs& a) {
     Frame f(k, KernelSymbol::ksys_pread64);
     if (static_cast<std::int64_t>(a[3]) < 0) return -EINVAL;
     const FileHandle file = file_of_fd(t, a[0]);
     if (!file) return -EBADF;
-    if (dynamic_cast<PipeFile*>(file.get())) return -ESPIPE;
+    if (!has_position(*file)) return -ESPIPE;
     if (!file->readable()) return -EBADF;
     if (!k.access_ok(a[1], a[2])) return -EFAULT;
     if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
@@ -55,7 +58,7 @@ std::int64_t sys_pwrite64(Kernel& k, Task& t, const SyscallArgs& a) {
     if (static_cast<std::int64_t>(a[3]) < 0) return -EINVAL;
     const FileHandle file = file_of_fd(t, a[0]);
     if (!file) return -EBADF;
-    if (dynamic_cast<PipeFile*>(file.get())) return -ESPIPE;
+    if (!has_position(*file)) return -ESPIPE;
     if (!file->writable()) return -EBADF;
     if (!k.access_ok(a[1], a[2])) return -EFAULT;
     if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
@@ -141,7 +144,7 @@ std::int64_t sys_fallocate(Kernel& k, Task& t, const SyscallArgs& a) {
         return -EOPNOTSUPP;
     if (mode & FALLOC_FL_PUNCH_HOLE && !(mode & FALLOC_FL_KEEP_SIZE)) return -EOPNOTSUPP;
     if (!file->writable()) return -EBADF;
-    if (dynamic_cast<PipeFile*>(file.get())) return -ESPIPE;
+    if (!has_position(*file)) return -ESPIPE;
     const DentryPtr d = file->dentry();
     if (d && d->node->is_dir()) return -EISDIR;
     auto* node = d ? dynamic_cast<PagedNode*>(d->node.get()) : nullptr;
@@ -193,7 +196,7 @@ std::int64_t sys_sync_file_range(Kernel&, Task& t, const SyscallArgs& a) {
 std::int64_t sys_fadvise64(Kernel&, Task& t, const SyscallArgs& a) {
     const FileHandle file = file_of_fd(t, a[0]);
     if (!file) return -EBADF;
-    if (dynamic_cast<PipeFile*>(file.get())) return -ESPIPE;
+    if (!has_position(*file)) return -ESPIPE;
     return static_cast<std::int64_t>(a[2]) < 0 || a[3] > 5 ? -EINVAL : 0;
 }
 
