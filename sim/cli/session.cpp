@@ -3,6 +3,7 @@
 
 #include "sim/cli/progress.h"
 #include "sim/cli/signals.h"
+#include "sim/cli/symbol_cache.h"
 #include "sim/soc/explain_observer.h"
 #include "sim/soc/explain_symbols.h"
 #include "sim/soc/machine.h"
@@ -110,6 +111,9 @@ int run_session(const Options& o) {
     progress.clear();
     std::fflush(stdout);
     if (truth && !o.quiet) std::fputs(soc::print_truth(truth->finish()).c_str(), stderr);
+    if (o.command == Command::record)
+        if (const std::string fault = store_kernel_symbols(); !fault.empty() && !o.quiet)
+            fmt::print(stderr, "rkperf: {}\n", fault);
     if (explain && explain->result()) {
         std::fputs(soc::print_explanation(*explain->result(), o.nth_sample, machine_config.config).c_str(), stdout);
         std::fflush(stdout);

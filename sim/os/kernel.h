@@ -269,6 +269,12 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     /// Address of a function of the simulated kernel, and the symbol an address belongs to.
     static std::uint64_t symbol_address(KernelSymbol s);
     static std::optional<KernelSymbol> symbol_at(std::uint64_t address);
+    /// Identifies this kernel's set of functions, as the linker's build id does; in /sys/kernel/notes.
+    static std::array<std::uint8_t, 20> build_id();
+    /// The lines of /proc/kallsyms, by address; addresses read as zeros if they are not to be shown.
+    static std::string kallsyms(bool addresses);
+    /// The ELF note with the build id.
+    static std::string notes();
 
     const std::vector<std::string>& log() const { return log_; }
     std::span<KernelObserver* const> observers() const { return observers_; }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 
 namespace rkperf::os {
 
@@ -34,6 +35,41 @@ std::optional<KernelSymbol> Kernel::symbol_at(std::uint64_t address) {
     if (address < kAddress.front() || address >= kAddress.back()) return std::nullopt;
     const auto it = std::upper_bound(kAddress.begin(), kAddress.end(), address);
     return static_cast<KernelSymbol>(it - kAddress.begin() - 1);
+}
+
+std::array<std::uint8_t, 20> Kernel::build_id() {
+    std::array<std::uint8_t, 20> id{};
+    for (unsigned word = 0; word < 5; ++word) {
+        std::uint32_t h = 2166136261u + word * 0x9e3779b9u; // FNV-1a, one stream per word
+        const auto mix = [&](std::uint8_t b) { h = (h ^ b) * 16777619u; };
+        for (unsigned i = 0; i < kSymbols; ++i) {
+            for (const char c : kKernelSymbols[i].name) mix(static_cast<std::uint8_t>(c));
+            for (unsigned b = 0; b < 8; ++b) mix(static_cast<std::uint8_t>(kAddress[i] >> 8 * b));
+        }
+        for (unsigned b = 0; b < 4; ++b) id[word * 4 + b] = static_cast<std::uint8_t>(h >> 8 * b);
+    }
+    return id;
+}
+
+std::string Kernel::kallsyms(bool addresses) {
+    std::string out;
+    const auto line = [&](std::uint64_t address, std::string_view name) {
+        char hex[32];
+        std::snprintf(hex, sizeof hex, "%016llx T ", addresses ? static_cast<unsigned long long>(address) : 0ull);
+        out.append(hex).append(name).push_back('\n');
+    };
+    line(kAddress.front(), "_text");
+    line(kAddress.front(), "_stext");
+    for (unsigned i = 0; i < kSymbols; ++i) line(kAddress[i], kKernelSymbols[i].name);
+    line(kAddress.back(), "_etext");
+    return out;
+}
+
+std::string Kernel::notes() {
+    // Elf64_Nhdr: size of the name, size of the contents, NT_GNU_BUILD_ID.
+    std::string note("\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0", 16);
+    for (const std::uint8_t b : build_id()) note.push_back(static_cast<char>(b));
+    return note;
 }
 
 void Kernel::enter(KernelSymbol symbol) {

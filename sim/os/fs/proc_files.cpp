@@ -166,28 +166,7 @@ bool show_addresses(VfsImpl& vfs) {
 }
 
 int kallsyms(VfsImpl& vfs, std::string& out) {
-    struct Symbol {
-        std::uint64_t address;
-        char type;
-        std::string_view name;
-    };
-    std::vector<Symbol> all;
-    std::uint64_t first = ~0ull, last = 0;
-    for (unsigned i = 0; i < static_cast<unsigned>(KernelSymbol::count_); ++i) {
-        const std::uint64_t a = Kernel::symbol_address(static_cast<KernelSymbol>(i));
-        all.push_back({a, 'T', kKernelSymbols[i].name});
-        first = std::min(first, a);
-        last = std::max(last, a);
-    }
-    std::sort(all.begin(), all.end(), [](const Symbol& a, const Symbol& b) { return a.address < b.address; });
-    std::uint64_t end = last;
-    while (Kernel::symbol_at(end)) end += 64; // functions lie in whole cache lines
-    all.insert(all.begin(), {{first, 'T', "_text"}, {first, 'T', "_stext"}});
-    all.push_back({end, 'T', "_etext"});
-    const bool show = show_addresses(vfs);
-    for (const Symbol& s : all)
-        append(out, "%016llx %c %.*s\n", show ? static_cast<ull>(s.address) : 0ull, s.type,
-               static_cast<int>(s.name.size()), s.name.data());
+    out += Kernel::kallsyms(show_addresses(vfs));
     return 0;
 }
 

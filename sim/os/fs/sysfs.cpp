@@ -201,7 +201,7 @@ void add_sysfs(VfsImpl& vfs, Kernel& k) {
          {"class", "dev/char", "dev/block", "firmware", "fs", "kernel/debug", "kernel/mm", "module", "power"})
         fs->add_dir(dir);
     fs->add_text("kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
-    fs->add_text("kernel/notes", "");
+    fs->add_text("kernel/notes", Kernel::notes());
     vfs.mount(fs, fs->root(), "/sys", false, "sysfs");
     vfs.add_tree("/sys", fs);
     const auto trace =

@@ -73,7 +73,7 @@ std::int64_t vector_io(Kernel& k, Task& t, const SyscallArgs& a, bool write, std
     if (offset && static_cast<std::int64_t>(*offset) < 0) return -EINVAL;
     const FileHandle file = file_of_fd(t, a[0]);
     if (!file) return -EBADF;
-    if (offset && dynamic_cast<PipeFile*>(file.get())) return -ESPIPE;
+    if (offset && !has_position(*file)) return -ESPIPE;
     if (!(write ? file->writable() : file->readable())) return -EBADF;
     if (flags & ~kRwfAll) return -EOPNOTSUPP;
     std::int64_t error = 0;
