@@ -239,6 +239,10 @@ void Scheduler::context_switch(int cpu, Task& prev, Task& next) {
     {
         Frame f(os_, KernelSymbol::__switch_to);
         if (prev.as) prev.ctx.save(p.user);
+        // Only time on a CPU is system time.
+        const std::uint64_t now_ps = p.core->now().v;
+        prev.stime += (now_ps - prev.kernel_since_ps) / 1000;
+        next.kernel_since_ps = now_ps;
         prev.on_cpu = -1;
         p.current = &next;
         next.on_cpu = cpu;
