@@ -115,7 +115,7 @@ TruthObserver::Open& TruthObserver::open_of(const PerfEvent& e) {
         row = rows_.end() - 1;
     }
     index_[&e] = open_.size();
-    open_.push_back({&e, static_cast<std::size_t>(row - rows_.begin())});
+    open_.push_back({&e, static_cast<std::size_t>(row - rows_.begin()), e.hw.target});
     return open_.back();
 }
 
@@ -123,7 +123,18 @@ void TruthObserver::take_figures(const Open& o) {
     TruthRow& r = rows_[o.row];
     const PerfEvent& e = *o.event;
     r.count += e.count + e.child_count;
-    r.enabled += e.total_time_enabled + e.child_total_time_enabled;
+    const std::uint64_t enabled = e.total_time_enabled + e.child_total_time_enabled;
+    if (o.target && e.cpu != -1) {
+        // One event of a task, opened for each CPU: all of them are enabled over the same time, and each can run on its
+        // own CPU only.
+        std::uint64_t& seen = task_enabled_[{o.row, o.target}];
+        if (enabled > seen) {
+            r.enabled += enabled - seen;
+            seen = enabled;
+        }
+    } else {
+        r.enabled += enabled;
+    }
     r.running += e.total_time_running + e.child_total_time_running;
 }
 

@@ -49,6 +49,7 @@ class TruthObserver final : public os::KernelObserver {
     struct Open {
         const ke::PerfEvent* event{};
         std::size_t row{};
+        const ke::TaskBase* target{}; ///< the task it belongs to, compared only
     };
     /// What counts on a CPU now.
     struct Active {
@@ -76,6 +77,8 @@ class TruthObserver final : public os::KernelObserver {
     std::vector<Open> open_;                            ///< in order of opening; event null: closed
     std::vector<PerCpu> percpu_;
     std::map<const ke::PerfEvent*, std::uint64_t> pending_period_; ///< of the overflow being handled; looked up only
+    /// Longest enabled time of a task's event among its copies for single CPUs; looked up only.
+    std::map<std::pair<std::size_t, const ke::TaskBase*>, std::uint64_t> task_enabled_;
     bool finished_{};
 };
 
