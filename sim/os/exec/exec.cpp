@@ -56,8 +56,9 @@ std::int64_t map_image(Kernel& k, AddressSpace& as, const FileHandle& file, cons
             if (r < 0) return r;
         }
         if (s.memsz > s.filesz && (file_end & ~kPageMask)) {
-            // The rest of the last file page belongs to bss; in a read-only segment it stays as it is.
-            const std::uint64_t n = std::min(bss, mem_end) - file_end;
+            // The whole rest of the last file page is zero, beyond the end of bss too: the dynamic linker's first heap
+            // begins there. In a read-only segment it stays as it is.
+            const std::uint64_t n = bss - file_end;
             const std::vector<std::uint8_t> zeros(n);
             if (s.write && k.put_user(file_end, zeros.data(), n)) return -EFAULT;
         }

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 
 namespace rkperf::os {
 
@@ -59,6 +60,13 @@ void do_fault(Kernel& k, Task& t, bool exec) {
         // ESR_EL1: EC 0x20/0x24 (lower level instruction/data abort), IL, ISS with WnR and the fault status.
         t.fault_address = addr;
         t.fault_code = (exec ? 0x82000000ull : 0x92000000ull) | (fault.write ? 0x40 : 0) | fault.status;
+    }
+    if (r.signal) {
+        char text[160];
+        std::snprintf(text, sizeof text, "%s[%d]: %s fault at address 0x%llx, pc 0x%llx", t.comm, t.pid,
+                      exec ? "fetch" : fault.write ? "write" : "read", static_cast<unsigned long long>(addr),
+                      static_cast<unsigned long long>(k.user().pc));
+        k.pr_info(text);
     }
     if (r.signal) k.signals().force(t, siginfo_fault(r.signal, r.code, exec ? k.user().pc : fault.addr));
 }
