@@ -284,9 +284,40 @@ std::int64_t sys_prctl(Kernel& k, Task& t, const SyscallArgs& a) {
     }
 }
 
+// --- memory policy: one node ---
+
+std::int64_t sys_get_mempolicy(Kernel& k, Task&, const SyscallArgs& a) {
+    const int mode = 0; // MPOL_DEFAULT
+    const std::uint64_t flags = a[4];
+    if (flags & ~7ull) return -EINVAL;
+    if (!(flags & 2) && a[3]) return -EINVAL; // an address needs MPOL_F_ADDR
+    if (a[1] && a[2] < 1) return -EINVAL;
+    if (a[0] && k.put(a[0], mode)) return -EFAULT;
+    const std::uint64_t nodes = flags & 4 ? 1 : 0; // MPOL_F_MEMS_ALLOWED
+    return a[1] && k.put(a[1], nodes) ? -EFAULT : 0;
+}
+std::int64_t sys_set_mempolicy(Kernel&, Task&, const SyscallArgs& a) { return (a[0] & 0x3fff) > 5 ? -EINVAL : 0; }
+std::int64_t sys_mbind(Kernel&, Task&, const SyscallArgs& a) {
+    if ((a[0] & ~kPageMask) || (a[2] & 0x3fff) > 5 || (a[5] & ~7ull)) return -EINVAL;
+    return 0;
+}
+
+/// Only what threads may stop sharing; there are no namespaces.
+std::int64_t sys_unshare(Kernel& k, Task& t, const SyscallArgs& a) {
+    constexpr std::uint64_t kFs = 0x200, kFiles = 0x400, kSysvsem = 0x40000;
+    if (a[0] & ~(kFs | kFiles | kSysvsem)) {
+        k.pr_info("unshare: namespaces are not implemented: EINVAL");
+        return -EINVAL;
+    }
+    if ((a[0] & kFs) && t.fs.use_count() > 1) t.fs = std::make_shared<FsContext>(*t.fs);
+    if ((a[0] & kFiles) && t.files.use_count() > 1) t.files = t.files->clone();
+    return 0;
+}
+
 constexpr SyscallRow kRows[] = {
     {90, "capget", sys_capget, 2},
     {91, "capset", sys_capset, 2},
+    {97, "unshare", sys_unshare, 1},
     {116, "syslog", sys_syslog, 3},
     {143, "setregid", sys_setregid, 2},
     {144, "setgid", sys_setgid, 1},
@@ -308,6 +339,9 @@ constexpr SyscallRow kRows[] = {
     {176, "getgid", sys_getgid, 0},
     {177, "getegid", sys_getegid, 0},
     {179, "sysinfo", sys_sysinfo, 1},
+    {235, "mbind", sys_mbind, 6},
+    {236, "get_mempolicy", sys_get_mempolicy, 5},
+    {237, "set_mempolicy", sys_set_mempolicy, 3},
     {278, "getrandom", sys_getrandom, 3},
     {283, "membarrier", sys_membarrier, 3},
 };
