@@ -87,9 +87,9 @@ static bool start_stream(struct perfdata* f, const struct evlist* list, const st
     for (int bit = 0; bit < FEATURE_COUNT; bit++) {
         struct buffer content = {0};
         struct perf_event_header h = {.type = RECORD_HEADER_FEATURE};
+        // Not padded to 8 bytes: perf takes what follows the core ids of a CPU topology for a list of dies.
         if (bit != FEATURE_TRACING_DATA && bit != FEATURE_BUILD_ID && feature_write(bit, &content, in) &&
-            align8(content.n) + 16 <= UINT16_MAX) {
-            buffer_zero(&content, align8(content.n) - content.n);
+            content.n + 16 <= UINT16_MAX) {
             h.size = (uint16_t)(16 + content.n);
             buffer_add(&b, &h, sizeof(h));
             buffer_u64(&b, (uint64_t)bit);
