@@ -77,6 +77,9 @@ int Perf::Impl::perf_pmu_register(std::unique_ptr<Pmu> owned, std::string name, 
 void Perf::Impl::pmu_dev_alloc(Pmu& pmu) {
     const std::string dir = "/sys/bus/event_source/devices/" + pmu.name + "/";
     kernel.add_attribute({dir + "type", 0444, [&pmu] { return std::to_string(pmu.type) + "\n"; }, nullptr});
+    // A device of this bus has nothing to say about itself.
+    kernel.add_attribute(
+        {dir + "uevent", 0644, [] { return std::string(); }, [](std::string_view) { return -EINVAL; }});
     kernel.add_attribute({dir + "perf_event_mux_interval_ms", 0644,
                           [&pmu] { return std::to_string(pmu.hrtimer_interval_ms) + "\n"; },
                           [this, &pmu](std::string_view text) { return perf_event_mux_interval_ms_store(pmu, text); }});

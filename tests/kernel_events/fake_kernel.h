@@ -102,8 +102,8 @@ class FakeKernel final : public Kernel {
     int max_fds{64};
     std::vector<EventNotice::What> notices;
     bool record_notices{};
-    std::vector<EventNotice> notice_log;      ///< with record_notices: all of them
-    std::function<void()> time_passes;        ///< called wherever an interrupt can come in between
+    std::vector<EventNotice> notice_log; ///< with record_notices: all of them
+    std::function<void()> time_passes;   ///< called wherever an interrupt can come in between
     int preempt_count{};
     unsigned pages_left{~0u};                 ///< then alloc_page fails
     std::vector<std::uint64_t> kernel_frames; ///< of kernel call chains, behind the registers' pc
