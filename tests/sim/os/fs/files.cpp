@@ -273,6 +273,38 @@ TEST_CASE("closing any descriptor of a file drops the process's locks on it") {
     CHECK(l.conflict({&other, 2, false, 0, 0}) == nullptr);
 }
 
+TEST_CASE("an open file description takes its locks along when it goes") {
+    World w;
+    w.put("/tmp/f", "f");
+    FileHandle f, g;
+    REQUIRE(w.open("/tmp/f", 2, f) == 0);
+    REQUIRE(w.open("/tmp/f", 2, g) == 0);
+    FileLocks& l = locks_of(*w.s, *f->inode());
+    REQUIRE(l.flock(f.get(), true, false) == 0);
+    REQUIRE(l.lock({f.get(), -1, true, 0, 10}, false, nullptr) == 0);
+    CHECK(l.flock(g.get(), true, false) == -EAGAIN);
+    f.reset();
+    CHECK(l.flock(g.get(), true, false) == 0);
+    CHECK(l.conflict({g.get(), -1, true, 0, 10}) == nullptr);
+}
+
+TEST_CASE("a nameless file gets a name once, an unlinked one never again") {
+    World w;
+    FileHandle f, g;
+    REQUIRE(w.open("/tmp", 2 | abi::o_tmpfile, f) == 0);
+    f->write(bytes("t"));
+    const std::string fd = std::to_string(w.s->files().alloc(f, false, 100));
+    CHECK(w.vfs->linkat(std::stoi(fd), "", -100, "/tmp/named", abi::at_empty_path) == 0);
+    CHECK(w.text("/tmp/named") == "t");
+    REQUIRE(w.open("/tmp/named", 0, g) == 0);
+    CHECK(w.vfs->unlinkat(-100, "/tmp/named", 0) == 0);
+    w.put("/tmp/x", "x");
+    REQUIRE(w.open("/tmp/x", 0, g) == 0);
+    CHECK(w.vfs->unlinkat(-100, "/tmp/x", 0) == 0);
+    const int x = w.s->files().alloc(g, false, 100);
+    CHECK(w.vfs->linkat(x, "", -100, "/tmp/again", abi::at_empty_path) == -ENOENT);
+}
+
 TEST_CASE("memfd: sealed files refuse what is sealed") {
     World w;
     const FileHandle f = w.vfs->memfd("buf", 0);
