@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Pages of docs/ that follow from the sources are up to date, and links within the
-# repository lead somewhere.
+# Pages of docs/ that follow from the sources are up to date, links within the
+# repository lead somewhere, and the kernel map names functions where they are.
 set -eu
 "$RK_SOURCE/scripts/gen-docs" --check
 exec python3 - "$RK_SOURCE" <<'EOF'
@@ -16,6 +16,19 @@ for page in pages:
     for target in re.findall(r"\]\(([^)#\s]+)", text):
         if not re.match(r"[a-z]+:", target) and not (page.parent / target).exists():
             faults.append(f"{page.relative_to(root)}: the link to {target} leads nowhere")
+rows = 0
+for line in (root / "docs/kernel-map.md").read_text(encoding="utf-8").splitlines():
+    files = re.findall(r"`((?:kernel_events|sim)/[\w/.]+\.(?:cpp|h))`", line)
+    if not line.startswith("|") or len(files) != 1:
+        continue
+    rows += 1
+    if not (root / files[0]).exists():
+        faults.append(f"docs/kernel-map.md: there is no {files[0]}")
+        continue
+    text = (root / files[0]).read_text(encoding="utf-8")
+    for name in re.findall(r"`(_*[a-z][a-z0-9_]*)`", line.split(files[0], 1)[1]):
+        if not re.search(rf"\b{name}\b", text):
+            faults.append(f"docs/kernel-map.md: {files[0]} has no {name}")
 print("\n".join(faults))
-sys.exit(1 if faults or len(pages) < 3 else 0)
+sys.exit(1 if faults or len(pages) < 3 or rows < 30 else 0)
 EOF
