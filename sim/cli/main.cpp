@@ -14,13 +14,13 @@ int sc_main(int argc, char** argv) {
     // "Simulation stopped by user" and the like are no news.
     sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
     const ParseResult parsed = parse_options(std::vector<std::string>(argv + 1, argv + argc));
-    if (!parsed.options) {
-        std::fputs(parsed.text.c_str(), parsed.status ? stderr : stdout);
+    if (!parsed.options && parsed.status) {
+        std::fputs(parsed.text.c_str(), stderr);
         return parsed.status;
     }
     try {
-        if (parsed.options->command == Command::machine) {
-            std::fputs(rkperf::soc::print_config(load_machine(*parsed.options)).c_str(), stdout);
+        if (!parsed.options || parsed.options->command == Command::machine) {
+            print_text(parsed.options ? rkperf::soc::print_config(load_machine(*parsed.options)) : parsed.text);
             return 0;
         }
         return run_session(*parsed.options);

@@ -48,7 +48,7 @@ std::string machine_file(const std::string& text) {
     if (text.empty() || text.find('/') != std::string::npos || text.ends_with(".toml")) return text;
     const fs::path own = own_folder();
     std::vector<std::string> names;
-    for (const fs::path& folder : {own / "../machines", own / "../share/rkperf/machines"}) {
+    for (const fs::path& folder : {own / "machines", own / "../share/rkperf/machines"}) {
         const fs::path file = (folder / (text + ".toml")).lexically_normal();
         if (is_file(file)) return file.string();
         std::error_code error;

@@ -13,8 +13,11 @@
 #include <fmt/format.h>
 
 #include <unistd.h>
+#include <bitset>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 
 namespace rkperf::cli {
 
@@ -23,23 +26,31 @@ namespace {
 constexpr int kExitTimeout = 124; ///< as timeout(1)
 constexpr int kExitStuck = 1;
 constexpr int kExitNoSample = 1;
-constexpr int kClientUsageStatus = 129; ///< of the perf client: a mistake on its command line
+/// Of the perf client: a mistake on its command line, and anything that it could not do, such as write its file.
+constexpr int kClientUsageStatus = 129, kClientFailedStatus = 255;
+/// What the client may take to finish its file after --timeout-sim.
+constexpr Picoseconds kTimeoutGrace{1'000'000'000'000};
 
-/// Tells a mistake on the client's command line from a program that ended with the same status.
+/// Tells a failure of the client's own from a program that ended with the same status.
 class ClientWatch final : public os::KernelObserver {
   public:
     void task_created(const os::Task& t) override {
         if (!client_ && !t.kthread) client_ = t.pid; // the first program
     }
     void task_exited(const os::Task& t) override {
-        const int sig = t.exit_code & 0x7f, code = t.exit_code >> 8 & 0xff;
-        if (t.pid != client_ && (128 + sig == kClientUsageStatus || code == kClientUsageStatus)) of_program_ = true;
+        if (t.pid == client_) return;
+        const int sig = t.exit_code & 0x7f;
+        of_programs_.set(static_cast<std::size_t>(sig ? 128 + sig : t.exit_code >> 8 & 0xff));
     }
-    bool of_program() const { return of_program_; }
+    /// `status` is the client's way to say that it failed, and no program's.
+    bool failed(int status) const {
+        return (status == kClientUsageStatus || status == kClientFailedStatus) &&
+               !of_programs_[static_cast<std::size_t>(status)];
+    }
 
   private:
     int client_{};
-    bool of_program_{};
+    std::bitset<256> of_programs_;
 };
 
 void print_kernel_log(const Options& o, const std::vector<std::string>& log) {
@@ -55,6 +66,12 @@ void print_kernel_log(const Options& o, const std::vector<std::string>& log) {
 
 } // namespace
 
+void print_text(std::string_view text) {
+    errno = 0;
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+        throw UserError(fmt::format("standard output: cannot write: {}", std::strerror(errno)));
+}
+
 int run_session(const Options& o) {
     const soc::LoadedConfig machine_config = load_machine(o);
     const Start start = prepare_start(o);
@@ -68,7 +85,10 @@ int run_session(const Options& o) {
         }
     std::unique_ptr<soc::Machine> machine;
     try {
-        machine = std::make_unique<soc::Machine>("rk3588", machine_config.config, mounts, o.timeout);
+        // The client is told first, so that it leaves a whole file behind; a program alone just ends.
+        const bool tell = start.client && o.timeout < kNever - kTimeoutGrace;
+        machine = std::make_unique<soc::Machine>("rk3588", machine_config.config, mounts,
+                                                 tell ? o.timeout + kTimeoutGrace : o.timeout);
     } catch (const std::invalid_argument& e) {
         throw UserError(e.what());
     }
@@ -105,9 +125,9 @@ int run_session(const Options& o) {
         }
         // A guest in which everybody sleeps does not notice its timeout.
         late = o.timeout != kNever && r.time >= o.timeout;
-        return !late;
+        return !late || (start.client && r.time - o.timeout < kTimeoutGrace);
     };
-    const soc::RunResult result = machine->run(std::move(init), poll);
+    const soc::RunResult result = machine->run(std::move(init), poll, o.timeout);
     progress.clear();
     std::fflush(stdout);
     if (truth && !o.quiet) std::fputs(soc::print_truth(truth->finish()).c_str(), stderr);
@@ -115,8 +135,7 @@ int run_session(const Options& o) {
         if (const std::string fault = store_kernel_symbols(); !fault.empty() && !o.quiet)
             fmt::print(stderr, "rkperf: {}\n", fault);
     if (explain && explain->result()) {
-        std::fputs(soc::print_explanation(*explain->result(), o.nth_sample, machine_config.config).c_str(), stdout);
-        std::fflush(stdout);
+        print_text(soc::print_explanation(*explain->result(), o.nth_sample, machine_config.config));
     }
     if (trace) trace->finish();
     const std::string trace_fault = trace_file ? trace_file->close() : "";
@@ -136,7 +155,7 @@ int run_session(const Options& o) {
         return kExitStuck;
     }
     const int status = result.exit_code();
-    if (start.client && status == kClientUsageStatus && !client.of_program()) return kExitUsage;
+    if (start.client && client.failed(status)) return kExitUsage;
     if (explain && !explain->result() && !status) {
         fmt::print(stderr, "rkperf: there is no sample {}: only {} were written\n", o.nth_sample, explain->samples());
         return kExitNoSample;

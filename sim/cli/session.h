@@ -7,6 +7,7 @@
 #include "sim/soc/config_load.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rkperf::cli {
@@ -26,6 +27,9 @@ Start prepare_start(const Options& o);
 
 /// Environment of the first program: always the same, so that it does not change what is measured, and --env.
 std::vector<std::string> guest_environment(const Options& o, const std::string& cwd);
+
+/// To standard output. Throws UserError if it cannot be written.
+void print_text(std::string_view text);
 
 /// Exit status of the command. Inside sc_main only.
 int run_session(const Options& o);

@@ -24,11 +24,14 @@ InterruptWatch::InterruptWatch() {
     action.sa_handler = on_signal;
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
+    // That nobody reads the output any more is for the guest to hear, as EPIPE and SIGPIPE of its own.
+    std::signal(SIGPIPE, SIG_IGN);
 }
 
 InterruptWatch::~InterruptWatch() {
     std::signal(SIGINT, SIG_DFL);
     std::signal(SIGTERM, SIG_DFL);
+    std::signal(SIGPIPE, SIG_DFL);
 }
 
 int InterruptWatch::count() const { return interrupts; }

@@ -4,7 +4,7 @@
 
 namespace rkperf::cli {
 
-/// Counts SIGINT and SIGTERM while it lives. From the second on, a process that does not look any more is ended by the
+/// Counts SIGINT and SIGTERM while it lives, and keeps SIGPIPE away. From the second on, a process that does not look any more is ended by the
 /// third.
 class InterruptWatch {
   public:

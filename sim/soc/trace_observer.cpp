@@ -109,11 +109,15 @@ void TraceObserver::task_exited(const os::Task& t) {
     tasks_.erase(it);
 }
 
+void TraceObserver::show_task(int cpu, const os::Task& t) {
+    CpuTracks& c = cpus_[static_cast<std::size_t>(cpu)];
+    end_all(c.task, now(cpu));
+    c.shown = t.comm;
+    if (t.pid) begin(c.task, now(cpu), fmt::format("{}[{}]", t.comm, t.pid));
+}
+
 void TraceObserver::task_switch(int cpu, const os::Task&, const os::Task& next) {
-    Slices& s = cpus_[static_cast<std::size_t>(cpu)].task;
-    end_all(s, now(cpu));
-    // A program that called exec has another name now.
-    if (next.pid) begin(s, now(cpu), fmt::format("{}[{}]", next.comm, next.pid));
+    show_task(cpu, next);
     show_counters(cpu);
 }
 
@@ -128,7 +132,11 @@ void TraceObserver::syscall(int cpu, const os::Task& t, int nr, bool enter) {
 }
 
 void TraceObserver::exception(int cpu, std::string_view kind, bool enter) {
-    Slices& s = cpus_[static_cast<std::size_t>(cpu)].level;
+    CpuTracks& c = cpus_[static_cast<std::size_t>(cpu)];
+    // exec gives a running task another name.
+    const os::Task& current = *machine_.kernel().pcpu(cpu).current;
+    if (!enter && c.shown != current.comm) show_task(cpu, current);
+    Slices& s = c.level;
     end_all(s, now(cpu));
     begin(s, now(cpu), enter ? "EL1" : "EL0");
     if (enter) instant(s, now(cpu), kind);

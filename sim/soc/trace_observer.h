@@ -44,6 +44,7 @@ class TraceObserver final : public os::KernelObserver {
     struct CpuTracks {
         TrackId group{};
         Slices task, level, irq, line, pmu;
+        std::string shown; ///< name of the task slice that is open
         std::array<TrackId, pmu::kCounters> counters{};
     };
     struct TaskTracks {
@@ -60,6 +61,7 @@ class TraceObserver final : public os::KernelObserver {
     TaskTracks& task_of_frames(int cpu);
     TaskTracks& task_tracks(const os::Task& t);
     Slices& event_track(const ke::PerfEvent& e);
+    void show_task(int cpu, const os::Task& t);
     void show_counters(int cpu);
     void show_counter(int cpu, unsigned n);
     void overflowed(int cpu, std::uint32_t counters, Picoseconds when);

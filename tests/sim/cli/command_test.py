@@ -132,8 +132,8 @@ class Stat(Command):
 
     def test_more_events_than_counters_are_scaled(self):
         events = ",".join(f"r{n:x}:u" for n in (0x01, 0x03, 0x04, 0x08, 0x10, 0x14, 0x16, 0x1B))
-        r = self.run_here("stat", "-e", events, "--", EXACTLOOP, "4000000")
-        self.assertRegex(r.stderr, r"r8 INST_RETIRED:u +[\d,]+ +\d+\.\d% +[\d,]+ +[\d,]+ +[-+]")
+        r = self.run_here("stat", "-e", events, "--", EXACTLOOP, "12000000")
+        self.assertRegex(r.stderr, r"r1b INST_SPEC:u +[\d,]+ +\d+\.\d% +[\d,]+ +[\d,]+ +[-+]")
 
     def test_mistakes_in_perf_s_options(self):
         self.refused("stat", "-e", "nonsense", "--", EXACTLOOP, words=["unknown event 'nonsense'"])
@@ -156,6 +156,9 @@ class Record(Command):
     def test_same_bytes_twice(self):
         seen = []
         for _ in range(2):
+            # A file that is there already is one more thing for the client to do.
+            for name in ("d.data", "d.trace"):
+                pathlib.Path(self.folder, name).unlink(missing_ok=True)
             r = self.run_here("record", "-e", "cycles", "-c", "20000", "-g", "-o", "d.data", "--trace", "d.trace", "--", EXACTLOOP, "200000")
             self.assertEqual(r.returncode, 0, r.stderr)
             files = [pathlib.Path(self.folder, name).read_bytes() for name in ("d.data", "d.trace")]
