@@ -18,7 +18,10 @@ void WaitQueueHead::remove(Entry& e) {
 }
 
 void WaitQueueHead::wake_up(int exclusive_count) {
-    if (entries_.empty()) return;
+    // At the end of a run entries may lie on stacks that are gone.
+    if (entries_.empty() || kernel_.dismantling()) return;
+    // Whoever is woken may take the queue away as soon as other CPUs run.
+    const IrqGuard guard(kernel_);
     // A woken entry may remove itself or others: walk a copy and skip what has gone.
     const std::vector<Entry*> copy(entries_.begin(), entries_.end());
     for (Entry* e : copy) {
@@ -36,7 +39,7 @@ void WaitQueueHead::wake_up(int exclusive_count) {
 
 void KernelMutex::lock() {
     Task* me = &kernel_.cur();
-    while (owner_) {
+    while (owner_ && !kernel_.dismantling()) {
         WaitQueueHead::Entry e;
         e.task = me;
         e.exclusive = true;
