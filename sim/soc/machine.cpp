@@ -169,9 +169,10 @@ std::uint64_t Machine::mmio(int cpu, std::uint64_t address, bool write, std::uin
     return word;
 }
 
-RunResult Machine::run(os::InitProgram program, const std::function<bool(const RunResult&)>& poll) {
+RunResult Machine::run(os::InitProgram program, const std::function<bool(const RunResult&)>& poll,
+                       Picoseconds end_at) {
     kernel_->set_init(std::move(program));
-    const sc_core::sc_time slice(5, sc_core::SC_MS);
+    constexpr Picoseconds kSlice{5'000'000'000};
     const auto measure = [&] {
         result_.time = to_picoseconds(sc_core::sc_time_stamp());
         result_.user_instructions = result_.kernel_instructions = 0;
@@ -182,9 +183,15 @@ RunResult Machine::run(os::InitProgram program, const std::function<bool(const R
     };
     bool asked = false;
     while (!ended_) {
-        sc_core::sc_start(slice);
+        const Picoseconds now = to_picoseconds(sc_core::sc_time_stamp());
+        const bool cut = end_at > now && end_at - now < kSlice;
+        sc_core::sc_start(to_sc_time(cut ? end_at - now : kSlice));
         measure();
         if (ended_ || !sc_core::sc_pending_activity()) break;
+        if (result_.time >= end_at && !asked) {
+            asked = true;
+            kernel_->interrupt();
+        }
         if (!poll || poll(result_)) continue;
         result_.interrupted = true;
         if (asked) break;

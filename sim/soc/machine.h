@@ -52,8 +52,10 @@ class Machine : public sc_core::sc_module {
     const MachineConfig& config() const { return config_; }
     mem::PhysicalMemory& memory() { return *memory_; }
 
-    /// Runs until the program ends. `poll` is called from time to time (progress, Ctrl-C); false asks for an orderly end.
-    RunResult run(os::InitProgram program, const std::function<bool(const RunResult&)>& poll = {});
+    /// Runs until the program ends. `poll` is called from time to time (progress, Ctrl-C); false asks for an orderly end,
+    /// a second time for an end. The orderly end is also asked for at simulated time `end_at`.
+    RunResult run(os::InitProgram program, const std::function<bool(const RunResult&)>& poll = {},
+                  Picoseconds end_at = kNever);
 
   private:
     std::uint64_t mmio(int cpu, std::uint64_t address, bool write, std::uint64_t value);
