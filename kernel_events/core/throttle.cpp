@@ -95,6 +95,11 @@ void Perf::perf_event_task_tick() {
 }
 
 void Perf::Impl::update_perf_cpu_limits() {
+    // 0 and 100 both mean: no limit.
+    if (sysctl.perf_cpu_time_max_percent <= 0 || sysctl.perf_cpu_time_max_percent >= 100) {
+        perf_sample_allowed_ns = 0;
+        return;
+    }
     const std::uint64_t allowed =
         perf_sample_period_ns * static_cast<std::uint64_t>(sysctl.perf_cpu_time_max_percent) / 100;
     perf_sample_allowed_ns = std::max<std::uint64_t>(allowed, 1);

@@ -64,6 +64,9 @@ struct KernelWork {
     std::uint32_t loads{}, stores{}, branches{}; ///< part of `instructions`
     std::uint32_t extra_cycles{}; ///< beyond what the core's EL1 throughput gives (barriers, register accesses)
     std::uint64_t code_address{}; ///< kernel text it stands for (footprint on L1I, predictor; trace)
+    /// The function it is part of: present_pc() moves on from code_address by 4 bytes an instruction and begins anew at
+    /// the function's end. 0 bytes: it stays.
+    std::uint64_t function{}, function_bytes{};
 };
 
 struct CoreStats {

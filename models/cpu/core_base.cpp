@@ -254,7 +254,7 @@ void CoreBase::kernel_boundary() {
 }
 
 void CoreBase::take_irq_at_el1() {
-    const std::uint64_t interrupted = kernel_pc_;
+    const std::uint64_t interrupted = kernel_pc_, function = kernel_function_, bytes = kernel_function_bytes_;
     irq_masked_ = true;
     note(Lane::exception_taken);
     note(Lane::exc_irq);
@@ -264,6 +264,8 @@ void CoreBase::take_irq_at_el1() {
     note(Lane::exception_return);
     irq_masked_ = false;
     kernel_pc_ = interrupted;
+    kernel_function_ = function;
+    kernel_function_bytes_ = bytes;
 }
 
 void CoreBase::set_irq_mask(bool masked) {

@@ -249,6 +249,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     bool port_stale_{};        ///< there were more than it remembers
     std::uint32_t recency_{};
     std::uint64_t kernel_pc_{};
+    std::uint64_t kernel_function_{}, kernel_function_bytes_{}; ///< of the work being charged
     std::uint64_t kernel_line_{};
     std::uint64_t bus_cycles_{}; ///< what the target of the last transaction added
     CoreStats stats_;

@@ -22,6 +22,7 @@ struct CoreBase::Lump {
     std::uint64_t units{}; ///< instructions, or cycles if there are none
     std::uint64_t cycles{};
     std::array<std::uint64_t, kLanes> lanes{};
+    bool walks_code{}; ///< a unit is an instruction of the function being charged
 
     static std::uint64_t share(std::uint64_t total, std::uint64_t i, std::uint64_t n) {
         return static_cast<std::uint64_t>(static_cast<unsigned __int128>(total) * i / n);
@@ -69,6 +70,8 @@ void CoreBase::run_lump(const Lump& lump) {
             for (EventNumber e : lane_map_.events(static_cast<Lane>(l))) totals_.now()[e] += n;
         }
         cycle_ += lump.part(lump.cycles, done, next);
+        if (lump.walks_code && kernel_function_bytes_)
+            kernel_pc_ = kernel_function_ + (kernel_pc_ - kernel_function_ + 4 * (next - done)) % kernel_function_bytes_;
         done = next;
         flush();
         if (deadline_ <= cycle_ || armed_hit()) kernel_boundary();
@@ -89,11 +92,14 @@ void CoreBase::spend(std::uint64_t instructions, std::uint64_t cycles) {
 void CoreBase::charge(const KernelWork& work) {
     const KernelRates& k = tables_.kernel;
     kernel_pc_ = work.code_address;
+    kernel_function_ = work.function;
+    kernel_function_bytes_ = work.function_bytes;
     if (!config_.simple) touch_kernel_lines(work);
     Lump l;
     const std::uint64_t n = work.instructions;
     l.cycles = config_.simple ? n : (n * k.cycles + kRate - 1) / kRate + work.extra_cycles;
     l.units = n ? n : l.cycles;
+    l.walks_code = n != 0;
     const auto set = [&](Lane lane, std::uint64_t count) { l.lanes[index_of(lane)] = count; };
     const std::uint64_t b = work.branches;
     const std::uint64_t indirect = b * k.branch_indirect / kRate;

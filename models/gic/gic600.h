@@ -37,7 +37,7 @@ class Gic600 : public sc_core::sc_module {
     ~Gic600() override;
 
     /// System registers ICC_* of one core; conventions in sim/base/sysreg_bus.h. UNDEFINED at EL0.
-    using CpuSocket = tlm_utils::simple_target_socket_tagged<Gic600>;
+    using CpuSocket = tlm_utils::simple_target_socket_tagged_optional<Gic600>; // a machine may have fewer cores
     CpuSocket& sysreg(CpuId cpu) { return *sockets_[cpu.v]; }
 
     /// Inputs. A PPI is INTID 16-31, an SPI INTID 32-511; anything else is a bug of ours and stops the run.

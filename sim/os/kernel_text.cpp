@@ -99,7 +99,9 @@ void Kernel::charge(std::uint32_t instructions) {
     } else {
         Task::Frame& f = p.frames->back();
         const auto size = text_size(static_cast<unsigned>(f.symbol));
-        w.code_address = symbol_address(f.symbol) + f.offset % size;
+        w.function = symbol_address(f.symbol);
+        w.function_bytes = size;
+        w.code_address = w.function + f.offset % size;
         f.offset = static_cast<std::uint32_t>((f.offset + instructions * 4) % size);
     }
     p.core->charge(w);
