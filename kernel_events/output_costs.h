@@ -11,7 +11,7 @@ namespace rkperf::ke::cost {
 
 inline constexpr std::uint32_t kStep = 8;            ///< a few loads and stores between two points of interruption
 inline constexpr std::uint32_t kReserve = 24;        ///< one round of the reservation loop
-inline constexpr std::uint32_t kRaiseWakeup = 188;   ///< up to the self-interrupt
+inline constexpr std::uint32_t kRaiseWakeup = 330;   ///< up to the self-interrupt
 inline constexpr std::uint32_t kCopyWord = 1;        ///< each 8 bytes of one copy after the first
 inline constexpr std::uint32_t kPrepareTid = 110;    ///< pid and tid in the namespace of the event's owner
 inline constexpr std::uint32_t kPrepareTime = 89;    ///< the event's clock

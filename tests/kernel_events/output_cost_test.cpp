@@ -55,6 +55,12 @@ TEST_CASE("costs of the fields of a sample", "[cost]") {
     CHECK(more(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER) - regs == Approx(7733.5 - 5397).epsilon(kTolerance));
 }
 
+TEST_CASE("cost of a wakeup for each sample", "[cost]") {
+    // 1,190, of which 451 are the self-interrupt's entry, exit and dispatch, which the kernel around perf charges.
+    const auto wakeup = static_cast<double>(overflow({kBase, 1}) - overflow({kBase}));
+    CHECK(wakeup == Approx(1190 - 451).epsilon(kTolerance));
+}
+
 TEST_CASE("cost of the output of a sample with its IP only", "[cost]") {
     World w;
     const int fd = w.must_open(fault_attr(PERF_SAMPLE_IP));
