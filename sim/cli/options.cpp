@@ -256,6 +256,8 @@ ParseResult parse_options(const std::vector<std::string>& args) {
         if (!args[0].starts_with('-'))
             return fault(
                 fmt::format("there is no command '{}'; there are run, stat, record, explain and machine", args[0]));
+        if (args[0] != "-h" && args[0] != "--help" && args[0] != "--version")
+            return fault(fmt::format("there is no option '{}'; 'rkperf --help' tells more", args[0]));
         own = {args[0]};
     }
     try {
@@ -265,14 +267,14 @@ ParseResult parse_options(const std::vector<std::string>& args) {
         return {std::nullopt, 0, row ? app.get_subcommand(std::string(row->name))->help() : app.help()};
     } catch (const CLI::CallForVersion& v) {
         return {std::nullopt, 0, std::string(v.what()) + "\n"};
-    } catch (const CLI::ExtrasError&) {
+    } catch (const CLI::ExtrasError& e) {
         for (std::size_t i = 1; i < args.size(); ++i)
             if (args[i].starts_with('-') && !own_option(args[i]))
                 return fault(fmt::format("{}: there is no option '{}'; 'rkperf {} --help' lists them", row->name,
                                          args[i], row->name));
-        return fault(fmt::format("there is no option '{}'; 'rkperf --help' tells more", args[0]));
+        return fault(fmt::format("{}: {}", row->name, e.what()));
     } catch (const CLI::ParseError& e) {
-        return fault(row ? fmt::format("{}: {}", row->name, e.what()) : e.what());
+        return fault(fmt::format("{}: {}", row ? row->name : "rkperf", e.what()));
     }
     o.command = row->command;
     if (o.command == Command::machine && !parts.program.empty())

@@ -32,6 +32,13 @@ std::uint8_t levels(const PerfEvent& e) {
     return mask;
 }
 
+/// The user asked about one kind of core only. Who asks for "cycles" means all CPUs, even if the kernel gives the event
+/// to a PMU that has some of them.
+bool names_a_pmu(const PerfEvent& e) {
+    const bool generic = e.orig_type == PERF_TYPE_HARDWARE || e.orig_type == PERF_TYPE_HW_CACHE;
+    return generic ? e.attr.config >> PERF_PMU_TYPE_SHIFT != 0 : e.orig_type != PERF_TYPE_RAW;
+}
+
 /// Enabled, as far as time is concerned: a sibling is only if its leader is.
 bool is_enabled(const PerfEvent& e) {
     return e.state >= PerfEventState::inactive &&
@@ -72,7 +79,7 @@ void TruthObserver::settle(int cpu) {
 void TruthObserver::add_active(PerCpu& p, int cpu, const PerfEvent& e) {
     if (!is_hardware(e) || e.kernel_counter || root_of(e).kernel_counter || !is_enabled(e)) return;
     if (e.cpu != -1 && e.cpu != cpu) return;
-    if (!(e.pmu->supported_cpus >> cpu & 1)) return;
+    if (names_a_pmu(e) && !(e.pmu->supported_cpus >> cpu & 1)) return;
     const Active a{open_of(root_of(e)).row, static_cast<EventNumber>(e.hw.config_base & kEventMask), levels(e)};
     p.active.push_back(a);
     p.seen.push_back(total(cpu, a));

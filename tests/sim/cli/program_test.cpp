@@ -68,7 +68,7 @@ std::string elf(const std::string& interpreter = "", unsigned machine = EM_AARCH
 }
 
 void write(const std::string& path, const std::string& bytes, unsigned mode = 0755) {
-    fs::create_directories(fs::path(path).parent_path());
+    if (fs::path(path).has_parent_path()) fs::create_directories(fs::path(path).parent_path());
     std::ofstream(path, std::ios::binary) << bytes;
     fs::permissions(path, static_cast<fs::perms>(mode));
 }
