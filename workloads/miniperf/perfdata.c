@@ -157,9 +157,18 @@ static bool overwrite(struct perfdata* f, const struct buffer* b, uint64_t where
     return true;
 }
 
+// A write that failed midway has brought some records whole.
+static void find_whole_records(struct perfdata* f) {
+    struct perf_event_header h;
+    while (f->pos - f->whole >= sizeof(h) && pread(f->fd, &h, sizeof(h), (off_t)f->whole) == sizeof(h) &&
+           h.size >= sizeof(h) && h.size <= f->pos - f->whole)
+        f->whole += h.size;
+}
+
 bool perfdata_finish(struct perfdata* f, const struct evlist* list, const struct feature_input* in) {
     if (f->stream) return !f->failed;
     if (f->whole < f->data_offset || !f->data_offset) return false;
+    if (f->failed) find_whole_records(f);
     uint64_t features[FEATURE_WORDS] = {0}, end = f->whole;
     struct buffer b = {0}, header = {0};
     size_t where[FEATURE_COUNT], size[FEATURE_COUNT], n = 0;
