@@ -84,12 +84,47 @@ Kernel::Kernel(std::span<cpu::Core* const> cores, mem::PhysicalMemory& memory, c
     perf_ = std::make_unique<ke::Perf>(*this, config_.perf);
 }
 
+
 Kernel::~Kernel() {
-    // The machine stops in the middle of whatever ran: tasks are dropped, their files closed without being charged.
-    for (auto& [pid, t] : pids_) {
-        (void)pid;
-        t->fibre.reset();
+    dismantle();
+    for (PerCpu& p : percpu_) delete p.idle;
+}
+
+void Kernel::dismantle() {
+    observers_.clear();
+    dismantling_ = true;
+    std::vector<Task*> all;
+    for (auto& [pid, t] : pids_) all.push_back(t);
+    for (int c = 0; c < num_cpus(); ++c) {
+        dismantling_cpu_ = c;
+        PerCpu& p = pcpu(c);
+        p.core->set_irq_mask(true);
+        Task& t = *p.current;
+        if (&t == p.idle) continue;
+        perf_->perf_event_task_sched_out(t, *p.idle);
+        t.on_cpu = -1;
+        p.current = p.idle;
+        p.frames = &p.idle->kstack;
     }
+    dismantling_cpu_ = 0;
+    // Tasks go first, with whatever their fibres were in the middle of; then what they held.
+    for (Task* t : all) t->fibre.reset();
+    for (Task* t : all) dismantle_task(*t);
+    for (Task* t : all) {
+        perf_->perf_event_delayed_put(*t);
+        drop_ref(*t);
+    }
+    pids_.clear();
+}
+
+void Kernel::dismantle_task(Task& t) {
+    if (t.process && t.process->timers) t.process->timers.reset();
+    if (t.as && t.as.use_count() == 1) t.as->unmap_all();
+    t.as.reset();
+    t.mm = nullptr;
+    if (t.files && t.files.use_count() == 1) t.files->close_all();
+    t.files.reset();
+    if (t.state != TaskState::zombie && t.state != TaskState::dead) perf_->perf_event_exit_task(t);
 }
 
 void Kernel::set_mmio(MmioAccess access) { mmio_ = std::move(access); }
@@ -98,6 +133,7 @@ void Kernel::add_observer(KernelObserver& o) { observers_.push_back(&o); }
 void Kernel::set_on_exit(std::function<void(int)> fn) { on_exit_ = std::move(fn); }
 
 int Kernel::this_cpu() const {
+    if (dismantling_) return dismantling_cpu_;
     const void* p = sc_core::sc_get_curr_simcontext()->get_curr_proc_info()->process_handle;
     if (p == private_->last_process) return private_->last_cpu;
     for (std::size_t i = 0; i < private_->processes.size(); ++i)
@@ -153,10 +189,15 @@ void Kernel::idle_loop(int cpu) {
     PerCpu& p = pcpu(cpu);
     for (;;) {
         p.core->set_irq_mask(true);
-        if (sched_->has_runnable(cpu) && sched_->next_runnable(cpu) <= p.core->now()) {
-            time_->start_tick(cpu);
-            sched_->schedule(false);
-            continue;
+        if (sched_->has_runnable(cpu)) {
+            const Picoseconds at = sched_->next_runnable(cpu);
+            if (at <= p.core->now()) {
+                time_->start_tick(cpu);
+                sched_->schedule(false);
+                continue;
+            }
+            // A CPU whose time is ahead queued it without an interrupt, or with one that came together with an older one.
+            time_->resched_at(cpu, at);
         }
         p.idle->need_resched = false;
         time_->stop_tick(cpu);
@@ -266,8 +307,10 @@ void Kernel::user_loop() {
         save_pt_regs(t, p.user);
         if (why == cpu::UserExit::irq)
             run_irq(t.pt_regs, KernelSymbol::el0t_64_irq);
-        else
+        else if (why == cpu::UserExit::sync)
             handle_sync_exception(*this, t);
+        else
+            handle_debug_exception(*this, t, why);
     }
 }
 
@@ -301,7 +344,7 @@ void Kernel::exit_to_user_mode() {
     }
     Task& t = cur();
     t.syscall_nr = -1;
-    t.stime += (core().now().v - t.kernel_since_ps) / 1000;
+    t.account_kernel_time(core().now());
     if (config_.timeout != kNever && core().now() >= config_.timeout) end_run(kStatusTimeout);
     if (private_->interrupts) deliver_interrupt();
 }
@@ -327,7 +370,9 @@ void Kernel::rseq_handle_resume(Task& t) {
 
 // --- sleeping ---
 
-void Kernel::schedule() { sched_->schedule(false); }
+void Kernel::schedule() {
+    if (!dismantling_) sched_->schedule(false);
+}
 
 void Kernel::wake_up_process(Task& t) { sched_->try_to_wake_up(t); }
 
@@ -336,6 +381,7 @@ std::int64_t Kernel::wait_event_interruptible(WaitQueueHead& wq, const std::func
 }
 
 void Kernel::wait_event(WaitQueueHead& wq, const std::function<bool()>& cond) {
+    if (dismantling_) return;
     Task& me = cur();
     WaitQueueHead::Entry e;
     e.task = &me;
@@ -351,6 +397,7 @@ void Kernel::wait_event(WaitQueueHead& wq, const std::function<bool()>& cond) {
 
 std::int64_t Kernel::wait_event_interruptible_until(WaitQueueHead& wq, const std::function<bool()>& cond,
                                                     std::uint64_t deadline_ns) {
+    if (dismantling_) return kERESTARTSYS;
     Task& me = cur();
     WaitQueueHead::Entry e;
     e.task = &me;
@@ -373,6 +420,7 @@ std::int64_t Kernel::wait_event_interruptible_until(WaitQueueHead& wq, const std
 }
 
 std::int64_t Kernel::schedule_until(std::uint64_t deadline_ns) {
+    if (dismantling_) return -ETIME;
     if (deadline_ns == ~std::uint64_t{0}) {
         schedule();
         return 0;

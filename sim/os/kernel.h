@@ -209,6 +209,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void hrtimer_start(ke::HrTimer& timer, std::uint64_t expires_ns, int cpu) override;
     bool hrtimer_cancel(ke::HrTimer& timer) override;
     void irq_work_queue(ke::IrqWork& work) override;
+    void irq_work_queue_on(ke::IrqWork& work, int cpu) override;
     void irq_work_sync(ke::IrqWork& work) override;
     int smp_call_function_single(int cpu, const std::function<void()>& fn) override;
     std::uint64_t mrs(SysReg reg) override;
@@ -227,6 +228,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void send_sigtrap_perf(ke::TaskBase* task, std::uint64_t addr, std::uint32_t type, std::uint64_t sig_data) override;
     bool signal_pending() override;
     void cond_resched() override;
+    /// The run is over and the kernel is being taken apart outside the simulation: nothing sleeps or waits any more.
+    bool dismantling() const { return dismantling_; }
     std::unique_ptr<ke::Mutex> make_mutex() override;
     std::unique_ptr<ke::WaitQueue> make_waitqueue() override;
     void synchronize_rcu() override;
@@ -240,6 +243,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     ke::Page alloc_page(int cpu) override;
     void free_page(ke::Page page) override;
     void page_write(const ke::Page& page, unsigned offset, const void* from, std::size_t n) override;
+    int fd_available() override;
     int anon_inode_getfd(std::string_view name, ke::FileOperations* ops, bool cloexec) override;
     std::unique_ptr<ke::FileRef> fget(int fd) override;
     ke::FileRef* file_of(ke::FileOperations* ops) override;
@@ -264,6 +268,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void charge_bhb();
     void report_unknown_syscall(Task& t, int nr);
     void report_undefined(Task& t, std::uint64_t pc);
+    /// Tells the restartable-sequence area the CPU, and aborts a sequence that was interrupted.
+    void rseq_handle_resume(Task& t);
 
     // --- kernel text ---
     /// Address of a function of the simulated kernel, and the symbol an address belongs to.
@@ -285,7 +291,9 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     [[noreturn]] void idle_loop(int cpu);
     void run_irq(ke::PtRegs& regs, KernelSymbol entry);
     void deliver_interrupt();
-    void rseq_handle_resume(Task& t);
+    /// Takes every task from its CPU, closes its files and mappings, and drops it.
+    void dismantle();
+    void dismantle_task(Task& t);
     void save_pt_regs(Task& t, const a64::CpuState& s);
     /// Registers of kernel code at `pc` in the innermost frame entered on this CPU.
     void kernel_regs(ke::PtRegs& regs, std::uint64_t pc);
@@ -313,8 +321,10 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     std::optional<InitProgram> init_;
     MmioAccess mmio_;
     std::uint64_t random_state_{};
+    bool dismantling_{};
+    int dismantling_cpu_{}; ///< the CPU in whose name it is dismantled
     std::map<ke::FileOperations*, std::weak_ptr<File>> perf_files_; ///< looked up only
-    std::unique_ptr<ke::FileRef> file_of_;
+    std::unique_ptr<ke::FileRef> file_of_; ///< what file_of returned last; owns no file
     struct Private;
     std::unique_ptr<Private> private_;
 };
@@ -324,5 +334,18 @@ void send_fasync(Kernel& os, File& file, int band);
 
 /// RAII kernel function frame (see ke::KernelFrame), usable with os::Kernel.
 using Frame = ke::KernelFrame;
+
+/// Interrupts of this CPU masked for a scope. While they are, no other CPU runs: what is done then is atomic.
+class IrqGuard {
+  public:
+    explicit IrqGuard(Kernel& k) : k_(k), was_(k.local_irq_save()) {}
+    ~IrqGuard() { k_.local_irq_restore(was_); }
+    IrqGuard(const IrqGuard&) = delete;
+    IrqGuard& operator=(const IrqGuard&) = delete;
+
+  private:
+    Kernel& k_;
+    bool was_;
+};
 
 } // namespace rkperf::os

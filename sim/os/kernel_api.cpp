@@ -6,6 +6,7 @@
 #include "sim/os/signal/signals.h"
 #include "sim/os/time/time_keeper.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -28,6 +29,23 @@ class PerfFileRef final : public ke::FileRef {
   private:
     Kernel& os_;
     FileHandle file_;
+};
+
+/// The same for code that must not keep the file open.
+class PerfFileName final : public ke::FileRef {
+  public:
+    PerfFileName(Kernel& os, const FileHandle& file) : os_(os), file_(file) {}
+    ke::FileOperations* perf_ops() override {
+        const FileHandle f = file_.lock();
+        return f ? f->perf_ops() : nullptr;
+    }
+    void kill_fasync(int band) override {
+        if (const FileHandle f = file_.lock()) PerfFileRef(os_, f).kill_fasync(band);
+    }
+
+  private:
+    Kernel& os_;
+    std::weak_ptr<File> file_;
 };
 
 } // namespace
@@ -93,7 +111,7 @@ bool Kernel::hrtimer_cancel(ke::HrTimer& timer) {
     const bool was = local_irq_save();
     const bool queued = time_->cancel(timer);
     local_irq_restore(was);
-    while (timer.running && timer.cpu != this_cpu()) {
+    while (timer.running && timer.cpu != this_cpu() && !dismantling_) {
         charge(20);
         core().sync();
     }
@@ -106,7 +124,14 @@ void Kernel::irq_work_queue(ke::IrqWork& work) {
     gic_->queue_irq_work(this_cpu(), work);
 }
 
+void Kernel::irq_work_queue_on(ke::IrqWork& work, int cpu) {
+    if (work.pending) return;
+    work.pending = true;
+    gic_->queue_irq_work(cpu, work);
+}
+
 void Kernel::irq_work_sync(ke::IrqWork& work) {
+    if (dismantling_) gic_->drop_irq_work(work);
     while (work.pending) {
         charge(20);
         core().sync();
@@ -121,6 +146,13 @@ int Kernel::smp_call_function_single(int cpu, const std::function<void()>& fn) {
         return 0;
     }
     if (cpu < 0 || cpu >= num_cpus() || !pcpu(cpu).online) return -ENXIO;
+    if (dismantling_) {
+        const int here = dismantling_cpu_;
+        dismantling_cpu_ = cpu;
+        fn();
+        dismantling_cpu_ = here;
+        return 0;
+    }
     Frame f(*this, KernelSymbol::smp_call_function_single);
     auto call = std::make_shared<GicDriver::Call>();
     call->fn = fn;
@@ -249,13 +281,14 @@ void Kernel::send_sigtrap_perf(ke::TaskBase* task, std::uint64_t addr, std::uint
 bool Kernel::signal_pending() { return Signals::pending(cur()); }
 
 void Kernel::cond_resched() {
-    if (cur().need_resched && !core().irq_masked()) sched_->schedule(true);
+    if (cur().need_resched && !core().irq_masked() && !dismantling_) sched_->schedule(true);
 }
 
 std::unique_ptr<ke::Mutex> Kernel::make_mutex() { return std::make_unique<KernelMutex>(*this); }
 std::unique_ptr<ke::WaitQueue> Kernel::make_waitqueue() { return std::make_unique<WaitQueueHead>(*this); }
 
 void Kernel::synchronize_rcu() {
+    if (dismantling_) return;
     // A grace period was measured to take three ticks.
     Frame f(*this, KernelSymbol::synchronize_rcu);
     const std::uint64_t until = time_->now_ns() + 3 * tick_nsec();
@@ -267,6 +300,8 @@ void Kernel::synchronize_rcu() {
 }
 
 // --- files ---
+
+int Kernel::fd_available() { return std::min(cur().files->first_free(rlimit(7)), 0); }
 
 int Kernel::anon_inode_getfd(std::string_view name, ke::FileOperations* ops, bool cloexec) {
     // ops passes to the file only if there is a descriptor for it.
@@ -286,12 +321,12 @@ std::unique_ptr<ke::FileRef> Kernel::fget(int fd) {
 ke::FileRef* Kernel::file_of(ke::FileOperations* ops) {
     const auto it = perf_files_.find(ops);
     if (it == perf_files_.end()) return nullptr;
-    FileHandle f = it->second.lock();
+    const FileHandle f = it->second.lock();
     if (!f) {
         perf_files_.erase(it);
         return nullptr;
     }
-    file_of_ = std::make_unique<PerfFileRef>(*this, std::move(f));
+    file_of_ = std::make_unique<PerfFileName>(*this, f);
     return file_of_.get();
 }
 

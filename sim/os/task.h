@@ -113,7 +113,8 @@ struct SchedEntity {
     std::uint64_t slice_start_runtime{}; ///< sum_exec_runtime when it was picked
     std::uint64_t order{};            ///< position among equals
     bool on_rq{};
-    Picoseconds runnable_at{};        ///< local time of the waker; not picked earlier
+    bool slice_used{};                ///< SCHED_RR: goes to the end of its priority
+    Picoseconds runnable_at{};        ///< local time at which it last ran or was woken; not picked earlier
     std::uint64_t last_ran_ns{};
     std::uint64_t migrations{};
     std::uint64_t wake_seq{};
@@ -150,6 +151,7 @@ struct Task : ke::TaskBase {
 
     // signals
     SigSet blocked{}, saved_sigmask{};
+    SigSet real_blocked{}; ///< what rt_sigtimedwait has unblocked for its time
     bool restore_sigmask{};
     PendingSignals pending;
     std::uint64_t altstack_sp{}, altstack_size{};
@@ -169,7 +171,13 @@ struct Task : ke::TaskBase {
 
     // accounting
     std::uint64_t utime{}, stime{}; ///< ns
-    std::uint64_t kernel_since_ps{}; ///< local time of the last entry from EL0
+    std::uint64_t kernel_since_ps{}; ///< local time up to which stime is accounted
+    /// Current's time in the kernel up to `now` is system time.
+    void account_kernel_time(Picoseconds now) {
+        if (now.v <= kernel_since_ps) return;
+        stime += (now.v - kernel_since_ps) / 1000;
+        kernel_since_ps = now.v;
+    }
     std::uint64_t min_flt{}, maj_flt{}, nvcsw{}, nivcsw{};
     std::uint64_t start_time_ns{};
 
@@ -183,6 +191,7 @@ struct Task : ke::TaskBase {
     std::deque<std::function<void()>> task_work; ///< run before the return to EL0
     std::uint64_t wake_cpu_hint{};
     int refs{1};
+    bool on_rq() const override { return state == TaskState::running; }
     std::string name() const { return comm; }
 };
 

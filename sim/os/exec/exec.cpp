@@ -230,6 +230,9 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
     old.reset();
     t.robust_list = 0;
     t.clear_child_tid = 0;
+    t.rseq = 0;
+    t.rseq_event = false;
+    exit_posix_timers(k, *t.process);
     t.process->exe_path = file->path();
     t.process->dumpable = true;
     t.files = t.files.use_count() > 1 ? t.files->clone() : t.files;
@@ -238,7 +241,10 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
     t.altstack_sp = t.altstack_size = 0;
     t.altstack_flags = 2;
     if (t.cred.keep_caps) t.cred.keep_caps = false;
-    if (t.cred.euid != 0) t.cred.cap_effective = t.cred.cap_permitted = t.cred.cap_ambient;
+    // capabilities(7): root gets what its bounding set allows, others keep what is ambient.
+    const std::uint64_t root_caps = t.cred.cap_bounding | t.cred.cap_inheritable;
+    t.cred.cap_permitted = t.cred.uid == 0 || t.cred.euid == 0 ? root_caps : t.cred.cap_ambient;
+    t.cred.cap_effective = t.cred.euid == 0 ? t.cred.cap_permitted : t.cred.cap_ambient;
     k.perf().perf_event_exec();
     const auto slash = comm_source.rfind('/');
     set_comm(k, t, slash == std::string::npos ? comm_source : comm_source.substr(slash + 1), true);

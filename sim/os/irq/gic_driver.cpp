@@ -2,6 +2,7 @@
 #include "sim/os/irq/gic_driver.h"
 
 #include "sim/os/kernel.h"
+#include "sim/os/sched/scheduler.h"
 #include "sim/os/time/time_keeper.h"
 
 namespace rkperf::os {
@@ -96,12 +97,18 @@ void GicDriver::queue_irq_work(int cpu, ke::IrqWork& work) {
     send(cpu, Ipi::irq_work);
 }
 
+void GicDriver::drop_irq_work(ke::IrqWork& work) {
+    for (auto& list : works_) std::erase(list, &work);
+    work.pending = false;
+}
+
 void GicDriver::handle_ipi(Ipi ipi) {
     const auto cpu = static_cast<unsigned>(os_.this_cpu());
     ++ipis_[cpu][static_cast<unsigned>(ipi)];
     switch (ipi) {
     case Ipi::reschedule: {
         Frame f(os_, KernelSymbol::scheduler_ipi);
+        os_.sched().ipi();
         break;
     }
     case Ipi::call_func: {

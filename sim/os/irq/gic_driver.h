@@ -39,6 +39,7 @@ class GicDriver {
     };
     void queue_call(int cpu, std::shared_ptr<Call> call);
     void queue_irq_work(int cpu, ke::IrqWork& work);
+    void drop_irq_work(ke::IrqWork& work);
 
     struct PercpuIrq {
         unsigned intid{};

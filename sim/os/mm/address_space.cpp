@@ -13,9 +13,11 @@ namespace rkperf::os {
 
 namespace {
 constexpr std::uint64_t kMinAddress = 0x10000; // vm.mmap_min_addr
+/// Instructions per page to unmap, per mapping and page to copy.
+constexpr std::uint32_t kZapCost = 100, kCopyVmaCost = 250, kCopyPageCost = 220;
 } // namespace
 
-AddressSpace::AddressSpace(Kernel& k) : os_(k), table_(k.pages()), asid_(k.alloc_asid()) {}
+AddressSpace::AddressSpace(Kernel& k) : os_(k), mmap_lock_(k), table_(k.pages()), asid_(k.alloc_asid()) {}
 
 AddressSpace::~AddressSpace() {
     table_.for_each(0, 1ull << 48, [&](std::uint64_t, std::uint64_t& pte) { os_.pages().put(mem::desc::address(pte, 3)); });
@@ -112,7 +114,7 @@ AddressSpace::Iter AddressSpace::split(Iter it, std::uint64_t at) {
     return vmas_.emplace(at, std::move(upper)).first;
 }
 
-void AddressSpace::flush(std::uint64_t start, std::uint64_t end) {
+std::uint32_t AddressSpace::flush(std::uint64_t start, std::uint64_t end) {
     // TLBI VAE1IS reaches every core.
     const std::uint64_t pages = (end - start) >> kPageShift;
     for (int c = 0; c < os_.num_cpus(); ++c) {
@@ -123,10 +125,10 @@ void AddressSpace::flush(std::uint64_t start, std::uint64_t end) {
             for (std::uint64_t va = start; va < end; va += kPageSize) core.tlb_invalidate(asid_, va >> kPageShift);
         }
     }
-    os_.charge(static_cast<std::uint32_t>(std::min<std::uint64_t>(pages, 64) * 4 + 20));
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(pages, 64) * 4 + 20);
 }
 
-void AddressSpace::zap(std::uint64_t start, std::uint64_t end) {
+std::uint32_t AddressSpace::zap(std::uint64_t start, std::uint64_t end) {
     std::uint32_t n = 0;
     table_.for_each(start, end, [&](std::uint64_t, std::uint64_t& pte) {
         os_.pages().put(mem::desc::address(pte, 3));
@@ -134,9 +136,7 @@ void AddressSpace::zap(std::uint64_t start, std::uint64_t end) {
         --rss_;
         ++n;
     });
-    if (!n) return;
-    os_.charge(n * 100);
-    flush(start, end);
+    return n ? n * kZapCost + flush(start, end) : 0;
 }
 
 void AddressSpace::remove_range(std::uint64_t start, std::uint64_t end) {
@@ -148,8 +148,11 @@ void AddressSpace::remove_range(std::uint64_t start, std::uint64_t end) {
         gone.push_back(std::move(it->second));
         it = vmas_.erase(it);
     }
+    // No other thread may fault a page in, or map anew, before the old pages are gone.
+    std::uint32_t cost = 0;
+    for (Vma& v : gone) cost += zap(v.start, v.end);
+    os_.charge(cost);
     for (Vma& v : gone) {
-        zap(v.start, v.end);
         if (v.map_flags & MAP_LOCKED) locked_vm -= (v.end - v.start) >> kPageShift;
         // The mapping's reference keeps the file alive until its owner has been told.
         if (v.ops) v.ops->mmap_close(*v.request);
@@ -187,6 +190,7 @@ AddressSpace::Iter AddressSpace::insert(Vma v) {
 }
 
 void AddressSpace::unmap_all() {
+    const ke::MutexGuard lock(mmap_lock_);
     if (!vmas_.empty()) remove_range(0, 1ull << 48);
     start_brk = cur_brk = 0;
 }
@@ -197,7 +201,8 @@ std::shared_ptr<AddressSpace> AddressSpace::fork() {
     child->start_code = start_code, child->end_code = end_code, child->start_data = start_data, child->end_data = end_data;
     child->arg_start = arg_start, child->arg_end = arg_end, child->env_start = env_start, child->env_end = env_end;
     child->vdso = vdso;
-    std::uint32_t pages = 0;
+    const ke::MutexGuard lock(mmap_lock_);
+    std::uint32_t cost = 0;
     for (auto& [start, v] : vmas_) {
         if (v.dont_copy) continue;
         Vma copy = v;
@@ -207,7 +212,7 @@ std::shared_ptr<AddressSpace> AddressSpace::fork() {
             copy.ops->mmap_open(*copy.request);
         }
         child->vmas_.emplace(start, copy);
-        os_.charge(250);
+        cost += kCopyVmaCost;
         if (v.wipe_on_fork || v.ops) continue;
         const bool shared = v.map_flags & MAP_SHARED;
         table_.for_each(v.start, v.end, [&](std::uint64_t va, std::uint64_t& pte) {
@@ -217,11 +222,10 @@ std::shared_ptr<AddressSpace> AddressSpace::fork() {
             *to = pte;
             os_.pages().get(mem::desc::address(pte, 3));
             ++child->rss_;
-            ++pages;
+            cost += kCopyPageCost;
         });
     }
-    os_.charge(pages * 220);
-    flush(0, 1ull << 48);
+    os_.charge(cost + flush(0, 1ull << 48));
     return child;
 }
 

@@ -118,16 +118,33 @@ class AddressSpace : public ke::MmInfo, public std::enable_shared_from_this<Addr
     bool is_free(std::uint64_t start, std::uint64_t end) const;
     Iter split(Iter it, std::uint64_t at); ///< returns the upper part
     void remove_range(std::uint64_t start, std::uint64_t end);
-    void zap(std::uint64_t start, std::uint64_t end);
+    /// Both take effect at once and return what they cost, in instructions.
+    std::uint32_t zap(std::uint64_t start, std::uint64_t end);
+    std::uint32_t flush(std::uint64_t start, std::uint64_t end);
     Iter insert(Vma v);
     Iter merge(Iter it);
-    void flush(std::uint64_t start, std::uint64_t end);
     bool expand_stack(std::uint64_t addr);
-    FaultResult fault_in(Vma& v, std::uint64_t page, bool write, std::uint64_t* pte);
-    std::uint64_t attributes(const Vma& v, bool writable) const;
+    /// What a fault found; it must be the same when the page is installed.
+    struct Found {
+        std::uint64_t start{}, end{}, pgoff{};
+        std::uint32_t prot{}, map_flags{};
+        VmaKind kind{};
+        FileHandle file;
+        ke::FileOperations* ops{};
+        std::shared_ptr<ke::MmapRequest> request;
+        std::uint64_t pte{};
+        bool operator==(const Found&) const = default;
+    };
+    Found look(const Vma& v, std::uint64_t page);
+    enum class Step : std::uint8_t { done, again };
+    Step fault_in(const Found& found, std::uint64_t page, bool write, FaultResult& result);
+    /// Puts `pa` behind `page` unless something has changed since; takes over the caller's reference of `pa`.
+    Step install(const Found& found, std::uint64_t page, PhysAddr pa, bool writable);
+    static std::uint64_t attributes(std::uint32_t prot, bool writable);
     bool covered(std::uint64_t start, std::uint64_t end) const;
 
     Kernel& os_;
+    KernelMutex mmap_lock_; ///< held by whoever changes mappings; faults only look, and look again before they install
     PageTable table_;
     std::uint16_t asid_{};
     std::map<std::uint64_t, Vma> vmas_;

@@ -12,13 +12,14 @@ namespace d = mem::desc;
 
 namespace {
 constexpr int SEGV_MAPERR_ = 1, SEGV_ACCERR_ = 2, BUS_ADRERR_ = 2;
+constexpr std::uint32_t kCopyPage = 1100, kClearPage = 550; ///< instructions of copy_page and clear_page
 } // namespace
 
-std::uint64_t AddressSpace::attributes(const Vma& v, bool writable) const {
+std::uint64_t AddressSpace::attributes(std::uint32_t prot, bool writable) {
     std::uint64_t a = d::kAf | d::kNotGlobal | d::kShInner | d::kPxn;
-    if (v.prot) a |= d::kApUser;
+    if (prot) a |= d::kApUser;
     if (!writable) a |= d::kApReadOnly;
-    if (!(v.prot & PROT_EXEC)) a |= d::kUxn;
+    if (!(prot & PROT_EXEC)) a |= d::kUxn;
     return a;
 }
 
@@ -28,11 +29,11 @@ bool AddressSpace::expand_stack(std::uint64_t addr) {
     const std::uint64_t start = addr & kPageMask;
     if (it->second.end - start > os_.rlimit(3 /* RLIMIT_STACK */)) return false;
     if (it != vmas_.begin() && std::prev(it)->second.end + 256 * kPageSize > start) return false; // guard gap
-    Vma v = std::move(it->second);
-    vmas_.erase(it);
-    v.start = start;
-    const auto now = vmas_.emplace(start, std::move(v)).first;
-    os_.perf().perf_event_mmap(info(now->second));
+    // The mapping itself stays where it is in memory: others may be looking at it.
+    auto node = vmas_.extract(it);
+    node.key() = node.mapped().start = start;
+    const ke::VmaInfo grown = info(vmas_.insert(std::move(node)).position->second);
+    os_.perf().perf_event_mmap(grown);
     return true;
 }
 
@@ -48,20 +49,20 @@ FaultResult AddressSpace::handle_fault(std::uint64_t addr, bool write, bool exec
     }
     const bool counted = by != FaultBy::populate;
     if (counted) os_.perf().perf_sw_event(PERF_COUNT_SW_PAGE_FAULTS, 1, regs, addr);
-    Vma* v = const_cast<Vma*>(find(addr));
-    if (!v) {
-        if (!expand_stack(addr)) return {SIGSEGV, SEGV_MAPERR_, false};
-        v = const_cast<Vma*>(find(addr));
-    }
-    const std::uint32_t need = exec ? PROT_EXEC : write ? PROT_WRITE : PROT_READ | PROT_WRITE | PROT_EXEC;
-    if (!(v->prot & need)) return {SIGSEGV, SEGV_ACCERR_, false};
-    Frame f(os_, KernelSymbol::handle_mm_fault);
     const std::uint64_t page = addr & kPageMask;
-    std::uint64_t* pte = table_.entry(page, true);
-    if (!pte) return {SIGBUS, BUS_ADRERR_, false};
     FaultResult r;
-    const bool spurious = d::is_valid(*pte) && (*pte & d::kApUser) && !(write && (*pte & d::kApReadOnly));
-    if (!spurious) r = fault_in(*v, page, write, pte);
+    for (;;) {
+        const Vma* v = find(addr);
+        if (!v && expand_stack(addr)) v = find(addr);
+        if (!v) return {SIGSEGV, SEGV_MAPERR_, false};
+        const std::uint32_t need = exec ? PROT_EXEC : write ? PROT_WRITE : PROT_READ | PROT_WRITE | PROT_EXEC;
+        if (!(v->prot & need)) return {SIGSEGV, SEGV_ACCERR_, false};
+        const Found found = look(*v, page);
+        Frame f(os_, KernelSymbol::handle_mm_fault);
+        const std::uint64_t pte = found.pte;
+        const bool spurious = d::is_valid(pte) && (pte & d::kApUser) && !(write && (pte & d::kApReadOnly)) && !(exec && (pte & d::kUxn));
+        if (spurious || fault_in(found, page, write, r) == Step::done) break;
+    }
     if (r.signal == 0) {
         if (r.major)
             ++t.maj_flt;
@@ -73,91 +74,99 @@ FaultResult AddressSpace::handle_fault(std::uint64_t addr, bool write, bool exec
     return r;
 }
 
-FaultResult AddressSpace::fault_in(Vma& v, std::uint64_t page, bool write, std::uint64_t* pte) {
+AddressSpace::Found AddressSpace::look(const Vma& v, std::uint64_t page) {
+    const std::uint64_t* pte = table_.entry(page, false);
+    return {v.start, v.end, v.pgoff, v.prot, v.map_flags, v.kind, v.file, v.ops, v.request, pte ? *pte : 0};
+}
+
+AddressSpace::Step AddressSpace::install(const Found& found, std::uint64_t page, PhysAddr pa, bool writable) {
+    const bool had = d::is_valid(found.pte);
+    const Vma* v = find(page);
+    std::uint64_t* pte = v && look(*v, page) == found ? table_.entry(page, true) : nullptr;
+    if (!pte) {
+        os_.pages().put(pa);
+        return Step::again;
+    }
+    if (had) os_.pages().put(d::address(found.pte, 3));
+    *pte = d::page(pa, attributes(found.prot, writable));
+    if (!had) {
+        ++rss_;
+        return Step::done;
+    }
+    os_.charge(flush(page, page + kPageSize));
+    return Step::done;
+}
+
+AddressSpace::Step AddressSpace::fault_in(const Found& v, std::uint64_t page, bool write, FaultResult& r) {
+    // Other CPUs run while time is charged: everything is made ready first, and installed at once at the end.
     PageAllocator& pages = os_.pages();
     const std::uint64_t index = v.pgoff + ((page - v.start) >> kPageShift);
     const bool shared = v.map_flags & MAP_SHARED;
-    const bool present = d::is_valid(*pte);
-    const PhysAddr old = present ? d::address(*pte, 3) : PhysAddr(0);
-    FaultResult r;
-
-    const auto install = [&](PhysAddr pa, bool writable) {
-        *pte = d::page(pa, attributes(v, writable));
-        if (!present) ++rss_;
+    const bool present = d::is_valid(v.pte);
+    const PhysAddr old = present ? d::address(v.pte, 3) : PhysAddr(0);
+    const auto bus_error = [&r] {
+        r = {SIGBUS, BUS_ADRERR_, false};
+        return Step::done;
     };
     const auto fresh_copy = [&](PhysAddr from) {
         const PhysAddr pa = pages.alloc();
         if (!pa.v) return pa;
         if (from.v) {
+            pages.get(from);
             std::memcpy(pages.host(pa), pages.host(from), kPageSize);
             os_.core().kernel_access(from, kPageSize, false);
+            pages.put(from);
         }
         os_.core().kernel_access(pa, kPageSize, true);
-        os_.charge(from.v ? 1100 : 550); // copy_page, clear_page
+        os_.charge(from.v ? kCopyPage : kClearPage);
         return pa;
     };
 
     if (v.ops) {
         Frame f(os_, KernelSymbol::__do_fault);
         const ke::Page p = v.ops->fault(*v.request, index, write);
-        if (!p) return {SIGBUS, BUS_ADRERR_, false};
+        if (!p) return bus_error();
         pages.get(p.pa);
-        if (present) pages.put(old);
-        install(p.pa, write);
-        if (present) flush(page, page + kPageSize);
-        return r;
+        return install(v, page, p.pa, write);
     }
     if (present && write) {
         // The page is there, read only: copy-on-write, or the first write to a shared file page.
         Frame f(os_, KernelSymbol::do_wp_page);
-        if (shared) {
-            if (v.file && v.file->inode()) v.file->inode()->mark_dirty(index);
-            install(old, true);
-        } else if (pages.refs(old) == 1) {
-            install(old, true);
-        } else {
-            const PhysAddr pa = fresh_copy(old == os_.zero_page() ? PhysAddr(0) : old);
-            if (!pa.v) return {SIGBUS, BUS_ADRERR_, false};
-            pages.put(old);
-            install(pa, true);
+        if (shared || pages.refs(old) == 1) {
+            if (shared && v.file && v.file->inode()) v.file->inode()->mark_dirty(index);
+            pages.get(old);
+            return install(v, page, old, true);
         }
-        flush(page, page + kPageSize);
-        return r;
+        const PhysAddr pa = fresh_copy(old == os_.zero_page() ? PhysAddr(0) : old);
+        return pa.v ? install(v, page, pa, true) : bus_error();
     }
     if (present) {
-        // Present but without EL0 access: PROT_NONE was lifted by mprotect, which rewrote the entry; nothing to do.
-        install(old, false);
-        flush(page, page + kPageSize);
-        return r;
+        // Present without the right to read or execute it, which the mapping has got since.
+        pages.get(old);
+        return install(v, page, old, false);
     }
     if (v.file || v.kind == VmaKind::file) {
         Frame f(os_, KernelSymbol::do_fault);
         bool major = false;
         Inode* inode = v.file->inode();
         const PhysAddr pa = inode ? inode->page(index, major) : PhysAddr(0);
-        if (!pa.v) return {SIGBUS, BUS_ADRERR_, false};
-        r.major = major;
+        if (!pa.v) return bus_error();
+        r.major |= major;
         if (write && !shared) {
             const PhysAddr copy = fresh_copy(pa);
-            if (!copy.v) return {SIGBUS, BUS_ADRERR_, false};
-            install(copy, true);
-        } else {
-            pages.get(pa);
-            if (write) inode->mark_dirty(index);
-            install(pa, write && shared);
+            return copy.v ? install(v, page, copy, true) : bus_error();
         }
-        return r;
+        pages.get(pa);
+        if (write) inode->mark_dirty(index);
+        return install(v, page, pa, write && shared);
     }
     Frame f(os_, KernelSymbol::do_anonymous_page);
     if (!write && !shared && v.kind != VmaKind::special) {
         pages.get(os_.zero_page());
-        install(os_.zero_page(), false);
-    } else {
-        const PhysAddr pa = fresh_copy(PhysAddr(0));
-        if (!pa.v) return {SIGBUS, BUS_ADRERR_, false};
-        install(pa, v.prot & PROT_WRITE);
+        return install(v, page, os_.zero_page(), false);
     }
-    return r;
+    const PhysAddr pa = fresh_copy(PhysAddr(0));
+    return pa.v ? install(v, page, pa, v.prot & PROT_WRITE) : bus_error();
 }
 
 } // namespace rkperf::os

@@ -12,6 +12,7 @@ namespace rkperf::os {
 
 namespace {
 constexpr std::uint64_t kTaskSize = 1ull << 48;
+constexpr std::uint32_t kProtectCost = 30, kMoveCost = 60; ///< instructions per page
 constexpr int kRlimitData = 2, kRlimitAs = 9, kRlimitMemlock = 8;
 constexpr std::uint64_t align_up(std::uint64_t n) { return (n + kPageSize - 1) & kPageMask; }
 } // namespace
@@ -19,6 +20,7 @@ constexpr std::uint64_t align_up(std::uint64_t n) { return (n + kPageSize - 1) &
 std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int prot, int flags, FileHandle file,
                                 std::uint64_t offset) {
     Frame f(os_, KernelSymbol::do_mmap);
+    const ke::MutexGuard lock(mmap_lock_);
     if (offset & ~kPageMask) return -EINVAL;
     if (!length) return -EINVAL;
     const std::uint64_t len = align_up(length);
@@ -113,6 +115,7 @@ std::int64_t AddressSpace::map_special(std::uint64_t addr, std::uint64_t length,
 
 std::int64_t AddressSpace::munmap(std::uint64_t addr, std::uint64_t length) {
     Frame f(os_, KernelSymbol::__do_munmap);
+    const ke::MutexGuard lock(mmap_lock_);
     if ((addr & ~kPageMask) || addr > kTaskSize || length > kTaskSize - addr) return -EINVAL;
     const std::uint64_t len = align_up(length);
     if (!len) return -EINVAL;
@@ -122,6 +125,7 @@ std::int64_t AddressSpace::munmap(std::uint64_t addr, std::uint64_t length) {
 
 std::int64_t AddressSpace::mprotect(std::uint64_t addr, std::uint64_t length, int prot) {
     Frame f(os_, KernelSymbol::do_mprotect_pkey);
+    const ke::MutexGuard lock(mmap_lock_);
     const bool grows_down = prot & PROT_GROWSDOWN;
     prot &= ~(PROT_GROWSDOWN | PROT_GROWSUP);
     if (addr & ~kPageMask) return -EINVAL;
@@ -149,13 +153,13 @@ std::int64_t AddressSpace::mprotect(std::uint64_t addr, std::uint64_t length, in
             const PhysAddr pa = mem::desc::address(pte, 3);
             // Writable at once only where no copy can be needed; the rest is decided at the next write.
             const bool writable = (prot & PROT_WRITE) && !shared && pa != os_.zero_page() && os_.pages().refs(pa) == 1;
-            pte = mem::desc::page(pa, attributes(v, writable));
+            pte = mem::desc::page(pa, attributes(v.prot, writable));
             ++n;
         });
-        os_.charge(n * 30);
-        flush(v.start, v.end);
-        it = merge(it);
-        os_.perf().perf_event_mmap(info(it->second));
+        const std::uint32_t cost = n * kProtectCost + flush(v.start, v.end);
+        const ke::VmaInfo changed = info(merge(it)->second);
+        os_.charge(cost);
+        os_.perf().perf_event_mmap(changed);
     }
     return 0;
 }
@@ -163,6 +167,7 @@ std::int64_t AddressSpace::mprotect(std::uint64_t addr, std::uint64_t length, in
 std::int64_t AddressSpace::mremap(std::uint64_t old_addr, std::uint64_t old_len, std::uint64_t new_len, int flags,
                                   std::uint64_t new_addr) {
     Frame f(os_, KernelSymbol::do_mmap);
+    const ke::MutexGuard lock(mmap_lock_);
     if (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED | 4 /* MREMAP_DONTUNMAP */)) return -EINVAL;
     if ((flags & MREMAP_FIXED) && !(flags & MREMAP_MAYMOVE)) return -EINVAL;
     if (flags & 4) return -EINVAL;
@@ -212,22 +217,26 @@ std::int64_t AddressSpace::mremap(std::uint64_t old_addr, std::uint64_t old_len,
         pte = 0;
     });
     for (const auto& [va, pte] : entries) *table_.entry(va - old_addr + to, true) = pte;
-    os_.charge(static_cast<std::uint32_t>(entries.size() * 60));
-    zap(old_addr + keep, old_addr + old_len);
+    std::uint32_t cost = static_cast<std::uint32_t>(entries.size()) * kMoveCost + zap(old_addr + keep, old_addr + old_len);
     vmas_.erase(it);
-    if (moved.ops) {
-        auto old_request = moved.request;
-        moved.request = std::make_shared<VmaRequest>(moved, this);
-        moved.ops->mmap_open(*moved.request);
-        moved.ops->mmap_close(*old_request);
-    }
-    flush(old_addr, old_addr + old_len);
+    cost += flush(old_addr, old_addr + old_len);
+    std::shared_ptr<ke::MmapRequest> old_request = moved.request;
+    if (moved.ops) moved.request = std::make_shared<VmaRequest>(moved, this);
+    const std::shared_ptr<ke::MmapRequest> request = moved.request;
+    ke::FileOperations* const ops = moved.ops;
+    const FileHandle file = moved.file; // keeps ops
     insert(std::move(moved));
+    os_.charge(cost);
+    if (ops) {
+        ops->mmap_open(*request);
+        ops->mmap_close(*old_request);
+    }
     return static_cast<std::int64_t>(to);
 }
 
 std::int64_t AddressSpace::madvise(std::uint64_t addr, std::uint64_t length, int advice) {
     Frame f(os_, KernelSymbol::do_madvise);
+    const ke::MutexGuard lock(mmap_lock_);
     switch (advice) {
     case MADV_NORMAL: case MADV_RANDOM: case MADV_SEQUENTIAL: case MADV_WILLNEED: case MADV_DONTNEED: case MADV_FREE:
     case MADV_REMOVE: case MADV_DONTFORK: case MADV_DOFORK: case MADV_MERGEABLE: case MADV_UNMERGEABLE: case MADV_HUGEPAGE:
@@ -256,7 +265,7 @@ std::int64_t AddressSpace::madvise(std::uint64_t addr, std::uint64_t length, int
         case MADV_FREE:
             if (v.map_flags & MAP_LOCKED) return -EINVAL;
             if (advice == MADV_FREE && (v.file || v.ops)) return -EINVAL;
-            if (!v.ops) zap(at, part_end);
+            if (!v.ops) os_.charge(zap(at, part_end));
             break;
         case MADV_DONTFORK: v.dont_copy = true; break;
         case MADV_DOFORK: v.dont_copy = v.ops != nullptr; break;
@@ -283,6 +292,7 @@ std::int64_t AddressSpace::madvise(std::uint64_t addr, std::uint64_t length, int
 
 std::int64_t AddressSpace::brk(std::uint64_t addr) {
     Frame f(os_, KernelSymbol::__do_sys_brk);
+    const ke::MutexGuard lock(mmap_lock_);
     const auto same = static_cast<std::int64_t>(cur_brk);
     if (addr < start_brk) return same;
     if (addr - start_brk > os_.rlimit(kRlimitData)) return same;
@@ -338,6 +348,7 @@ std::int64_t AddressSpace::mincore(std::uint64_t addr, std::uint64_t length, std
 }
 
 std::int64_t AddressSpace::mlock(std::uint64_t addr, std::uint64_t length, bool lock) {
+    const ke::MutexGuard mappings(mmap_lock_);
     const std::uint64_t start = addr & kPageMask, end = align_up(addr + length);
     if (end < start) return -EINVAL;
     if (start == end) return 0;
@@ -357,11 +368,11 @@ std::int64_t AddressSpace::mlock(std::uint64_t addr, std::uint64_t length, bool 
         const std::uint64_t n = (v.end - v.start) >> kPageShift;
         if (lock && !was) v.map_flags |= MAP_LOCKED, locked_vm += n;
         if (!lock && was) v.map_flags &= ~static_cast<std::uint32_t>(MAP_LOCKED), locked_vm -= n;
-        at = v.end;
-        if (lock && v.prot)
-            for (std::uint64_t a = v.start; a < v.end; a += kPageSize)
-                if (!lookup(a, v.prot & PROT_WRITE)) handle_fault(a, (v.prot & PROT_WRITE) && !(v.map_flags & MAP_SHARED), false, FaultBy::populate);
+        const std::uint64_t from = v.start, to = at = v.end;
+        const bool writable = v.prot & PROT_WRITE, shared = v.map_flags & MAP_SHARED, present = lock && v.prot;
         merge(it);
+        for (std::uint64_t a = from; present && a < to; a += kPageSize)
+            if (!lookup(a, writable)) handle_fault(a, writable && !shared, false, FaultBy::populate);
     }
     return 0;
 }

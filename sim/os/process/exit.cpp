@@ -2,6 +2,7 @@
 #include "sim/os/process/process.h"
 #include "sim/os/sched/scheduler.h"
 #include "sim/os/signal/signals.h"
+#include "sim/os/time/posix_timers.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,7 +11,8 @@ namespace rkperf::os {
 
 namespace {
 
-constexpr int kWnohang = 1, kWstopped = 2, kWexited = 4, kWcontinued = 8, kWnowait = 0x01000000;
+constexpr int kWnohang = 1, kWstopped = 2, kWexited = 4, kWcontinued = 8, kWnowait = 0x01000000, kWall = 0x40000000,
+              kWclone = static_cast<int>(0x80000000);
 
 template <class T>
 void erase_value(std::vector<T*>& v, T* x) {
@@ -47,17 +49,30 @@ void account_dead_thread(Task& t) {
     p.nivcsw += t.nivcsw;
 }
 
+/// A leader that has ended and whose other threads have, too.
+bool is_dead_process(const Task& leader) {
+    return leader.state == TaskState::zombie && leader.process->threads.size() == 1;
+}
+
+void cancel_timers(Kernel& k, Process& p, bool with_itimer) {
+    if (!p.timers) return;
+    for (auto& [id, timer] : p.timers->timers) k.hrtimer_cancel(timer->timer);
+    p.timers->timers.clear();
+    if (with_itimer) k.hrtimer_cancel(p.timers->real.timer);
+}
+
 void reparent_children(Kernel& k, Task& leader) {
     Process& p = *leader.process;
     if (p.children.empty()) return;
     Task* reaper = find_new_reaper(k, leader);
+    const IrqGuard guard(k);
     for (Task* c : p.children) {
         for (Task* thread : c->process->threads) {
             thread->real_parent = thread->parent = reaper;
             if (thread->pdeath_signal) k.signals().send_thread(*thread, siginfo_kernel(thread->pdeath_signal));
         }
         reaper->process->children.push_back(c);
-        if (c->state == TaskState::zombie && !c->process->live) {
+        if (is_dead_process(*c)) {
             c->exit_signal = SIGCHLD;
             k.signals().notify_parent(*c, 0, c->exit_code);
         }
@@ -77,6 +92,8 @@ void notify_of_death(Kernel& k, Task& leader) {
 
 } // namespace
 
+void exit_posix_timers(Kernel& k, Process& p) { cancel_timers(k, p, false); }
+
 void Kernel::do_exit(int code) {
     Task& t = cur();
     Process& p = *t.process;
@@ -90,7 +107,8 @@ void Kernel::do_exit(int code) {
             if (!put(t.clear_child_tid, zero)) futex_wake(*this, t, t.clear_child_tid, false, 1, ~0u);
         }
         t.clear_child_tid = 0;
-        --p.live;
+        const bool group_dead = --p.live == 0;
+        if (group_dead) cancel_timers(*this, p, true);
         // The address space goes first, so that perf's mappings are closed before their files.
         release_vfork_parent(t);
         std::shared_ptr<AddressSpace> as = std::move(t.as);
@@ -105,21 +123,21 @@ void Kernel::do_exit(int code) {
         t.files = std::make_shared<FdTable>();
         files.reset();
         perf_->perf_event_exit_task(t);
+        if (group_dead) reparent_children(*this, *p.leader);
+        local_irq_save();
+        t.account_kernel_time(core().now());
         account_dead_thread(t);
         Task& leader = *p.leader;
-        if (!p.live) reparent_children(*this, leader);
-        local_irq_save();
         if (&t != &leader) {
             erase_value(p.threads, &t);
             unregister_task(t);
             t.state = TaskState::dead;
-            if (p.exec_waiter) wake_up_process(*p.exec_waiter);
         } else {
             t.state = TaskState::zombie;
-            if (p.exec_waiter) wake_up_process(*p.exec_waiter);
         }
-        if (!p.live && !p.exec_waiter) {
-            leader.exit_code = p.group_exit ? p.group_exit_code : leader.exit_code;
+        if (p.exec_waiter) wake_up_process(*p.exec_waiter);
+        if (is_dead_process(leader)) {
+            if (p.group_exit) leader.exit_code = p.group_exit_code;
             notify_of_death(*this, leader);
             if (p.reaped) {
                 if (&leader == &t) {
@@ -142,6 +160,7 @@ void Kernel::do_group_exit(int code) {
     if (!p.group_exit) {
         p.group_exit = true;
         p.group_exit_code = code;
+        const IrqGuard guard(*this);
         for (Task* other : p.threads) {
             if (other == &t) continue;
             other->pending.set |= 1ull << (SIGKILL - 1);
@@ -159,11 +178,14 @@ int de_thread(Kernel& k, Task& t) {
     }
     if (p.group_exit) return -EAGAIN;
     p.exec_waiter = &t;
-    for (Task* other : p.threads) {
-        if (other == &t) continue;
-        other->exec_killed = true;
-        other->pending.set |= 1ull << (SIGKILL - 1);
-        k.signals().wake(*other, true);
+    {
+        const IrqGuard guard(k);
+        for (Task* other : p.threads) {
+            if (other == &t) continue;
+            other->exec_killed = true;
+            other->pending.set |= 1ull << (SIGKILL - 1);
+            k.signals().wake(*other, true);
+        }
     }
     for (;;) {
         t.state = TaskState::uninterruptible;
@@ -207,6 +229,8 @@ std::int64_t do_wait(Kernel& k, Task& t, int type, int id, int options, WaitResu
     Process& p = *t.process;
     std::int64_t out = 0;
     const auto eligible = [&](const Task& c) {
+        const bool clone_child = c.exit_signal != SIGCHLD;
+        if (!(options & kWall) && clone_child != ((options & kWclone) != 0)) return false;
         if (type == 1) return c.pid == id;
         if (type == 2) return c.process->pgid == id;
         return true;
@@ -219,7 +243,7 @@ std::int64_t do_wait(Kernel& k, Task& t, int type, int id, int options, WaitResu
             Process& cp = *c->process;
             result.pid = c->pid;
             result.uid = c->cred.uid;
-            if ((options & kWexited) && c->state == TaskState::zombie && !cp.live && c->on_cpu < 0) {
+            if ((options & kWexited) && is_dead_process(*c) && c->on_cpu < 0) {
                 result.status = c->exit_code;
                 result.utime = cp.utime, result.stime = cp.stime;
                 result.min_flt = cp.min_flt, result.maj_flt = cp.maj_flt;

@@ -46,7 +46,7 @@ void init_main(Kernel& k, Task& init, int program_pid) {
     k.core().set_irq_mask(false);
     for (;;) {
         WaitResult r;
-        const std::int64_t pid = do_wait(k, init, 0, 0, 4 /* WEXITED */, r);
+        const std::int64_t pid = do_wait(k, init, 0, 0, 0x40000004 /* WEXITED | __WALL */, r);
         if (pid == program_pid) k.end_run(r.status);
         if (pid >= 0) continue;
         init.state = TaskState::interruptible; // no child left
@@ -159,6 +159,7 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
     c.blocked = t.blocked;
     c.seccomp_mode = t.seccomp_mode;
     c.timer_slack_ns = t.timer_slack_ns;
+    if (!(flags & CLONE_VM)) c.rseq = t.rseq, c.rseq_sig = t.rseq_sig, c.rseq_event = t.rseq != 0;
     c.start_time_ns = k.time().now_ns();
     c.files = flags & CLONE_FILES ? t.files : t.files->clone();
     c.fs = flags & CLONE_FS ? t.fs : std::make_shared<FsContext>(*t.fs);
@@ -212,10 +213,16 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
     if (flags & CLONE_CHILD_SETTID) c.set_child_tid = a.child_tid;
     if (flags & CLONE_CHILD_CLEARTID) c.clear_child_tid = a.child_tid;
     if (flags & CLONE_PARENT_SETTID) k.put(a.parent_tid, c.pid); // a bad address is ignored, as on Linux
+    if (thread ? t.process->group_exit || t.exec_killed || t.process->exec_waiter : false) {
+        k.perf().perf_event_free_task(c);
+        return kERESTARTNOINTR; // it is about to end
+    }
     if (thread) {
         c.process->threads.push_back(&c);
         ++c.process->live;
     } else {
+        // The parent may have gone while memory was copied.
+        c.real_parent = c.parent = flags & CLONE_PARENT ? t.parent : t.process->leader;
         c.process->threads.push_back(&c);
         c.parent->process->children.push_back(&c);
     }

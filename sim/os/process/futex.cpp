@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <ctime>
 
 namespace rkperf::os {
@@ -57,50 +58,79 @@ std::int64_t deadline_of(Kernel& k, std::uint64_t uts, bool absolute, bool realt
     return 0;
 }
 
-std::int64_t wait(Kernel& k, Task& t, std::uint64_t uaddr, bool is_private, std::uint32_t expected, std::uint64_t deadline,
-                  std::uint32_t bitset, bool relative) {
-    if (!bitset) return -EINVAL;
-    FutexKey key;
-    if (const int e = key_of(k, t, uaddr, is_private, key)) return e;
-    Frame f(k, KernelSymbol::futex_wait);
-    std::uint32_t word = 0;
-    if (k.get(uaddr, word)) return -EFAULT;
-    // Between the load and the queueing nothing else runs: no time is charged there.
-    if (word != expected) return -EAGAIN;
-    FutexWaiter w{&t, key, bitset, false};
-    auto& list = k.futexes().waiters;
-    list.push_back(&w);
-    t.state = TaskState::interruptible;
+/// Applies `fn` to the futex word as one atomic step, faulting its page in before; 0 or -EFAULT. With `write`, what fn
+/// leaves in the word is stored.
+template <class Fn>
+int access_word(Kernel& k, Task& t, std::uint64_t uaddr, bool write, Fn&& fn) {
+    constexpr int kTries = 64; // another thread may take the page away again
+    for (int i = 0; i < kTries; ++i) {
+        {
+            const IrqGuard guard(k);
+            if (const auto pa = t.as->lookup(uaddr, write)) {
+                std::uint32_t word;
+                std::uint8_t* host = k.memory().host(*pa);
+                std::memcpy(&word, host, sizeof word);
+                fn(word);
+                if (write) std::memcpy(host, &word, sizeof word);
+                k.core().kernel_access(*pa, sizeof word, write);
+                return 0;
+            }
+        }
+        if (t.as->handle_fault(uaddr, write, false, AddressSpace::FaultBy::kernel).signal) return -EFAULT;
+    }
+    return -EFAULT;
+}
+
+/// Sleeps until w, which is queued, is woken: 0, -ETIMEDOUT, or kERESTARTSYS after a signal. w is off the list then.
+std::int64_t sleep(Kernel& k, Task& t, FutexWaiter& w, std::uint64_t deadline) {
     std::int64_t result = 0;
     while (!w.woken) {
+        t.state = TaskState::interruptible;
         if (Signals::pending(t)) {
-            result = relative ? kERESTART_RESTARTBLOCK : kERESTARTSYS;
+            result = kERESTARTSYS;
             break;
         }
         if (k.schedule_until(deadline) == -ETIME && !w.woken) {
             result = -ETIMEDOUT;
             break;
         }
-        if (!w.woken) t.state = TaskState::interruptible;
     }
     t.state = TaskState::running;
     if (w.woken) return 0;
+    auto& list = k.futexes().waiters;
     list.erase(std::find(list.begin(), list.end(), &w));
-    if (result == kERESTART_RESTARTBLOCK) {
-        if (deadline == ~std::uint64_t{0}) return kERESTARTSYS;
-        Kernel* kp = &k;
-        Task* tp = &t;
-        t.restart_block = [=] { return wait(*kp, *tp, uaddr, is_private, expected, deadline, bitset, true); };
-    }
     return result;
 }
 
+std::int64_t wait(Kernel& k, Task& t, std::uint64_t uaddr, bool is_private, std::uint32_t expected, std::uint64_t deadline,
+                  std::uint32_t bitset) {
+    if (!bitset) return -EINVAL;
+    FutexKey key;
+    if (const int e = key_of(k, t, uaddr, is_private, key)) return e;
+    Frame f(k, KernelSymbol::futex_wait);
+    FutexWaiter w{&t, key, bitset, false, false, 0};
+    // Nobody may change the word between the look at it and the queueing.
+    if (access_word(k, t, uaddr, false, [&](std::uint32_t word) {
+            w.queued = word == expected;
+            if (w.queued) k.futexes().waiters.push_back(&w);
+        }))
+        return -EFAULT;
+    if (!w.queued) return -EAGAIN;
+    const std::int64_t result = sleep(k, t, w, deadline);
+    if (result != kERESTARTSYS || deadline == ~std::uint64_t{0}) return result;
+    Kernel* kp = &k;
+    Task* tp = &t;
+    t.restart_block = [=] { return wait(*kp, *tp, uaddr, is_private, expected, deadline, bitset); };
+    return kERESTART_RESTARTBLOCK;
+}
+
 int wake_key(Kernel& k, const FutexKey& key, int count, std::uint32_t bitset) {
+    const IrqGuard guard(k);
     int n = 0;
     auto& list = k.futexes().waiters;
     for (auto it = list.begin(); it != list.end() && n < count;) {
         FutexWaiter* w = *it;
-        if (w->key != key || !(w->bitset & bitset)) {
+        if (w->key != key || !(w->bitset & bitset) || w->pi) {
             ++it;
             continue;
         }
@@ -108,7 +138,6 @@ int wake_key(Kernel& k, const FutexKey& key, int count, std::uint32_t bitset) {
         w->woken = true;
         ++n;
         k.wake_up_process(*w->task);
-        it = list.begin(); // waking charges time: the list may have changed
     }
     return n;
 }
@@ -116,7 +145,7 @@ int wake_key(Kernel& k, const FutexKey& key, int count, std::uint32_t bitset) {
 int requeue(Kernel& k, const FutexKey& from, const FutexKey& to, int count) {
     int n = 0;
     for (FutexWaiter* w : k.futexes().waiters)
-        if (w->key == from && n < count) {
+        if (w->key == from && !w->pi && n < count) {
             w->key = to;
             ++n;
         }
@@ -126,22 +155,23 @@ int requeue(Kernel& k, const FutexKey& from, const FutexKey& to, int count) {
 std::int64_t wake_op(Kernel& k, Task& t, const FutexKey& key, std::uint64_t uaddr2, bool is_private, int count, int count2,
                      std::uint32_t op) {
     FutexKey key2;
-    if (const int e = key_of(k, t, uaddr2, is_private, key2)) return e;
-    std::uint32_t old = 0;
-    if (k.get(uaddr2, old)) return -EFAULT;
+    if (const int bad = key_of(k, t, uaddr2, is_private, key2)) return bad;
     std::uint32_t arg = op >> 12 & 0xfff;
     const unsigned kind = op >> 28, cmp = op >> 24 & 15, cmparg = op & 0xfff;
     if (kind & 8) arg = 1u << (arg & 31);
-    std::uint32_t value = 0;
-    switch (kind & 7) {
-    case 0: value = arg; break;
-    case 1: value = old + arg; break;
-    case 2: value = old | arg; break;
-    case 3: value = old & ~arg; break;
-    case 4: value = old ^ arg; break;
-    default: return -ENOSYS;
-    }
-    if (k.put(uaddr2, value)) return -EFAULT;
+    if ((kind & 7) > 4 || cmp > 5) return -ENOSYS;
+    std::uint32_t old = 0;
+    const int e = access_word(k, t, uaddr2, true, [&](std::uint32_t& word) {
+        old = word;
+        switch (kind & 7) {
+        case 0: word = arg; break;
+        case 1: word += arg; break;
+        case 2: word |= arg; break;
+        case 3: word &= ~arg; break;
+        default: word ^= arg; break;
+        }
+    });
+    if (e) return e;
     const auto o = static_cast<std::int32_t>(old), c = static_cast<std::int32_t>(cmparg);
     bool also = false;
     switch (cmp) {
@@ -150,44 +180,104 @@ std::int64_t wake_op(Kernel& k, Task& t, const FutexKey& key, std::uint64_t uadd
     case 2: also = o < c; break;
     case 3: also = o <= c; break;
     case 4: also = o > c; break;
-    case 5: also = o >= c; break;
-    default: return -ENOSYS;
+    default: also = o >= c; break;
     }
     int n = wake_key(k, key, count, ~0u);
     if (also) n += wake_key(k, key2, count2, ~0u);
     return n;
 }
 
+/// The most urgent waiter of a PI futex, in order of arrival among equals; null if there is none. `others`: how many more.
+FutexWaiter* top_pi_waiter(Kernel& k, const FutexKey& key, unsigned& others) {
+    FutexWaiter* best = nullptr;
+    unsigned n = 0;
+    for (FutexWaiter* w : k.futexes().waiters) {
+        if (w->key != key || !w->pi) continue;
+        ++n;
+        if (!best || w->task->se.rt_priority > best->task->se.rt_priority) best = w;
+    }
+    others = n ? n - 1 : 0;
+    return best;
+}
+
+/// Gives the lock to `w` and wakes it; returns the new word. Interrupts masked.
+std::uint32_t hand_over(Kernel& k, FutexWaiter& w, unsigned others, std::uint32_t flags) {
+    auto& list = k.futexes().waiters;
+    list.erase(std::find(list.begin(), list.end(), &w));
+    const auto tid = static_cast<std::uint32_t>(w.task->pid);
+    for (FutexWaiter* x : list)
+        if (x->key == w.key && x->pi) x->owner = w.task->pid;
+    w.woken = true;
+    k.wake_up_process(*w.task);
+    return tid | (others ? kWaiters : 0) | flags;
+}
+
 std::int64_t lock_pi(Kernel& k, Task& t, std::uint64_t uaddr, bool is_private, std::uint64_t deadline, bool try_only) {
     FutexKey key;
     if (const int e = key_of(k, t, uaddr, is_private, key)) return e;
-    for (;;) {
-        std::uint32_t word = 0;
-        if (k.get(uaddr, word)) return -EFAULT;
-        if (!(word & kTidMask)) {
-            const std::uint32_t mine = static_cast<std::uint32_t>(t.pid) | (word & (kOwnerDied | kWaiters));
-            return k.put(uaddr, mine) ? -EFAULT : 0;
+    const auto me = static_cast<std::uint32_t>(t.pid);
+    FutexWaiter w{&t, key, ~0u, false, true, 0};
+    std::int64_t result = 0;
+    const int e = access_word(k, t, uaddr, true, [&](std::uint32_t& word) {
+        const std::uint32_t owner = word & kTidMask;
+        if (!owner) {
+            word = me | (word & (kOwnerDied | kWaiters));
+        } else if (owner == me) {
+            result = -EDEADLK;
+        } else if (try_only) {
+            result = -EAGAIN;
+        } else if (const Task* o = k.find_task(static_cast<int>(owner)); !o || o->exiting) {
+            result = -ESRCH;
+        } else {
+            word |= kWaiters;
+            w.owner = static_cast<int>(owner);
+            w.queued = true;
+            k.futexes().waiters.push_back(&w);
         }
-        if ((word & kTidMask) == static_cast<std::uint32_t>(t.pid)) return -EDEADLK;
-        if (try_only) return -EAGAIN;
-        if (!k.find_task(static_cast<int>(word & kTidMask))) return -ESRCH;
-        const std::uint32_t contended = word | kWaiters;
-        if (k.put(uaddr, contended)) return -EFAULT;
-        const std::int64_t r = wait(k, t, uaddr, is_private, contended, deadline, ~0u, false);
-        if (r < 0 && r != -EAGAIN) return r == kERESTARTSYS ? kERESTARTNOINTR : r;
-    }
+    });
+    if (e) return e;
+    if (!w.queued) return result;
+    result = sleep(k, t, w, deadline);
+    return result == kERESTARTSYS ? kERESTARTNOINTR : result;
 }
 
 std::int64_t unlock_pi(Kernel& k, Task& t, std::uint64_t uaddr, bool is_private) {
     FutexKey key;
     if (const int e = key_of(k, t, uaddr, is_private, key)) return e;
-    std::uint32_t word = 0;
-    if (k.get(uaddr, word)) return -EFAULT;
-    if ((word & kTidMask) != static_cast<std::uint32_t>(t.pid)) return -EPERM;
-    const std::uint32_t zero = 0;
-    if (k.put(uaddr, zero)) return -EFAULT;
-    wake_key(k, key, 1, ~0u);
-    return 0;
+    std::int64_t result = 0;
+    const int e = access_word(k, t, uaddr, true, [&](std::uint32_t& word) {
+        if ((word & kTidMask) != static_cast<std::uint32_t>(t.pid)) {
+            result = -EPERM;
+            return;
+        }
+        unsigned others = 0;
+        FutexWaiter* w = top_pi_waiter(k, key, others);
+        word = w ? hand_over(k, *w, others, 0) : 0;
+    });
+    return e ? e : result;
+}
+
+/// A task ends that owns PI futexes others wait for: they get them, told that the owner died.
+void exit_pi_futexes(Kernel& k, Task& t) {
+    for (;;) {
+        FutexWaiter* found = nullptr;
+        for (FutexWaiter* w : k.futexes().waiters)
+            if (w->pi && w->owner == t.pid) {
+                found = w;
+                break;
+            }
+        if (!found) return;
+        // The word is reached through the waiter's mappings.
+        const FutexKey key = found->key;
+        const IrqGuard guard(k);
+        unsigned others = 0;
+        FutexWaiter* w = top_pi_waiter(k, key, others);
+        const std::uint32_t word = hand_over(k, *w, others, kOwnerDied);
+        const auto pa = key.space == FutexKey::kShared ? std::optional(PhysAddr(key.address)) : w->task->as->lookup(key.address, true);
+        if (!pa) continue;
+        std::memcpy(k.memory().host(*pa), &word, sizeof word);
+        k.core().kernel_access(*pa, sizeof word, true);
+    }
 }
 
 } // namespace
@@ -213,7 +303,7 @@ std::int64_t do_futex(Kernel& k, Task& t, const SyscallArgs& a) {
     case kWait:
     case kWaitBitset: {
         if (const auto r = deadline_of(k, a[3], cmd == kWaitBitset, realtime, deadline)) return r;
-        return wait(k, t, uaddr, is_private, val, deadline, cmd == kWait ? ~0u : val3, cmd == kWait && a[3]);
+        return wait(k, t, uaddr, is_private, val, deadline, cmd == kWait ? ~0u : val3);
     }
     case kWake: return futex_wake(k, t, uaddr, is_private, std::max(static_cast<int>(val), 1), ~0u);
     case kWakeBitset: return futex_wake(k, t, uaddr, is_private, std::max(static_cast<int>(val), 1), val3);
@@ -226,9 +316,10 @@ std::int64_t do_futex(Kernel& k, Task& t, const SyscallArgs& a) {
         if (const int e = key_of(k, t, a[4], is_private, key2)) return e;
         if (cmd == kCmpRequeue) {
             std::uint32_t word = 0;
-            if (k.get(uaddr, word)) return -EFAULT;
+            if (access_word(k, t, uaddr, false, [&](std::uint32_t now) { word = now; })) return -EFAULT;
             if (word != val3) return -EAGAIN;
         }
+        const IrqGuard guard(k);
         const int woken = wake_key(k, key, static_cast<int>(val), ~0u);
         const int moved = requeue(k, key, key2, nr_requeue);
         return cmd == kCmpRequeue ? woken + moved : woken;
@@ -250,26 +341,34 @@ std::int64_t do_futex(Kernel& k, Task& t, const SyscallArgs& a) {
 }
 
 void exit_robust_list(Kernel& k, Task& t) {
+    if (t.as) exit_pi_futexes(k, t);
     if (!t.robust_list || !t.as) return;
     std::uint64_t head[3]; // list.next, futex_offset, list_op_pending
     if (k.get(t.robust_list, head)) return;
     constexpr int kLimit = 2048;
     std::uint64_t entry = head[0];
-    const auto release = [&](std::uint64_t e) {
+    // Bit 0 of an entry marks a PI futex: its waiters have got it already.
+    const auto release = [&](std::uint64_t e, bool pending) {
         const std::uint64_t uaddr = (e & ~1ull) + head[1];
-        std::uint32_t word = 0;
-        if (k.get(uaddr, word) || (word & kTidMask) != static_cast<std::uint32_t>(t.pid)) return;
-        const std::uint32_t died = (word & kWaiters) | kOwnerDied;
-        if (k.put(uaddr, died)) return;
-        if (word & kWaiters) futex_wake(k, t, uaddr, false, 1, ~0u);
+        const bool pi = e & 1;
+        if (uaddr & 3) return;
+        bool wake = false;
+        access_word(k, t, uaddr, true, [&](std::uint32_t& word) {
+            if (pending && !pi && !word) wake = true; // it had unlocked and was about to wake
+            if ((word & kTidMask) != static_cast<std::uint32_t>(t.pid)) return;
+            wake = !pi && (word & kWaiters);
+            word = (word & kWaiters) | kOwnerDied;
+        });
+        if (wake) futex_wake(k, t, uaddr, false, 1, ~0u);
     };
-    for (int i = 0; i < kLimit && entry != t.robust_list; ++i) {
+    for (int i = 0; i < kLimit && (entry & ~1ull) != t.robust_list; ++i) {
         std::uint64_t next = 0;
-        if (k.get(entry & ~1ull, next)) break;
-        if (entry != head[2]) release(entry);
+        const bool last = k.get(entry & ~1ull, next) != 0;
+        if ((entry & ~1ull) != (head[2] & ~1ull)) release(entry, false);
+        if (last) break;
         entry = next;
     }
-    if (head[2]) release(head[2]);
+    if (head[2]) release(head[2], true);
     t.robust_list = 0;
 }
 

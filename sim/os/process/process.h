@@ -31,6 +31,8 @@ std::int64_t do_wait(Kernel& k, Task& t, int type, int id, int options, WaitResu
 
 /// exec: ends the other threads of the process. 0 or -EAGAIN.
 int de_thread(Kernel& k, Task& t);
+/// exec: timer_create's timers go.
+void exit_posix_timers(Kernel& k, Process& p);
 /// exec or exit of a vfork child: its parent goes on.
 void release_vfork_parent(Task& t);
 void set_comm(Kernel& k, Task& t, std::string_view name, bool exec);

@@ -34,7 +34,7 @@ struct RunQueue {
     std::uint64_t min_vruntime{};
     std::uint64_t load{};      ///< sum of weights, running one included
     unsigned nr{};             ///< tasks on the queue, running one included
-    Task* migrate_away{};      ///< running task that must leave this CPU
+    Picoseconds resched_at{kNever}; ///< another CPU asked for a choice of task at this time of its own
 };
 
 } // namespace rkperf::os

@@ -30,11 +30,12 @@ bool Scheduler::may_run_now(const Task& t, int cpu) const {
     return t.se.runnable_at <= os_.pcpu(cpu).core->now();
 }
 
-void Scheduler::insert(RunQueue& q, Task& t) {
+void Scheduler::insert(RunQueue& q, Task& t, bool first) {
     t.se.order = ++order_;
     if (is_rt(t.se)) {
-        const auto pos = std::find_if(q.rt.begin(), q.rt.end(),
-                                      [&](const Task* o) { return o->se.rt_priority < t.se.rt_priority; });
+        const int beat = first ? t.se.rt_priority + 1 : t.se.rt_priority;
+        const auto pos =
+            std::find_if(q.rt.begin(), q.rt.end(), [&](const Task* o) { return o->se.rt_priority < beat; });
         q.rt.insert(pos, &t);
     } else {
         const auto pos = std::find_if(q.fair.begin(), q.fair.end(),
@@ -76,7 +77,7 @@ void Scheduler::enqueue(int cpu, Task& t, bool wakeup) {
     }
     t.task_cpu = cpu;
     t.se.on_rq = true;
-    t.se.runnable_at = os_.core().now();
+    t.se.runnable_at = std::max(t.se.runnable_at, os_.core().now());
     insert(q, t);
     ++q.nr;
     q.load += fair::weight(t.se);
@@ -90,7 +91,29 @@ void Scheduler::dequeue(int cpu, Task& t) {
     q.load -= fair::weight(t.se);
 }
 
+int Scheduler::select_rt_cpu(const Task& t) const {
+    // Where the least urgent task runs; among those where it ran, then the fastest.
+    int best = -1;
+    std::uint64_t best_key = 0;
+    for (int c = 0; c < os_.num_cpus(); ++c) {
+        if (!(t.cpus_allowed >> c & 1) || !os_.pcpu(c).online) continue;
+        const RunQueue& q = rq(c);
+        const Task& curr = *os_.pcpu(c).current;
+        int urgency = q.nr ? 1 : 0;
+        if (is_rt(curr.se)) urgency = 1 + curr.se.rt_priority;
+        if (!q.rt.empty()) urgency = std::max(urgency, 1 + q.rt.front()->se.rt_priority);
+        const std::uint64_t cap = os_.config().cpu_capacity[static_cast<unsigned>(c)];
+        const std::uint64_t key = std::uint64_t{static_cast<unsigned>(127 - urgency)} << 32 |
+                                  std::uint64_t{c == t.task_cpu} << 16 | cap;
+        if (best >= 0 && key <= best_key) continue;
+        best = c;
+        best_key = key;
+    }
+    return best < 0 ? t.task_cpu : best;
+}
+
 int Scheduler::select_cpu(Task& t, bool fork) const {
+    if (is_rt(t.se)) return select_rt_cpu(t);
     const int prev = t.task_cpu;
     const auto allowed = [&](int c) { return t.cpus_allowed >> c & 1 && os_.pcpu(c).online; };
     if (!fork && allowed(prev) && rq(prev).nr == 0) return prev;
@@ -111,9 +134,31 @@ int Scheduler::select_cpu(Task& t, bool fork) const {
 }
 
 void Scheduler::resched(int cpu) {
-    Task* curr = os_.pcpu(cpu).current;
-    curr->need_resched = true;
-    if (cpu != os_.this_cpu()) os_.gic().send(cpu, Ipi::reschedule);
+    if (cpu == os_.this_cpu()) {
+        os_.cur().need_resched = true;
+        return;
+    }
+    // The other CPU's time may be behind: it makes its choice when the interrupt reaches it.
+    RunQueue& q = rq(cpu);
+    q.resched_at = std::min(q.resched_at, os_.core().now());
+    os_.gic().send(cpu, Ipi::reschedule);
+}
+
+void Scheduler::ipi() {
+    const int cpu = os_.this_cpu();
+    RunQueue& q = rq(cpu);
+    const Picoseconds now = os_.core().now();
+    if (q.resched_at <= now) {
+        q.resched_at = kNever;
+        os_.cur().need_resched = true;
+    }
+    // Interrupts of two senders come as one, at the earlier time: see to the later one's task.
+    Picoseconds later = q.resched_at;
+    for (const auto* list : {&q.rt, &q.fair})
+        for (const Task* t : *list)
+            if (t->se.runnable_at > now) later = std::min(later, t->se.runnable_at);
+    q.resched_at = kNever;
+    if (later != kNever) os_.time().resched_at(cpu, later);
 }
 
 void Scheduler::check_preempt(int cpu, Task& t) {
@@ -132,6 +177,11 @@ void Scheduler::check_preempt(int cpu, Task& t) {
 }
 
 bool Scheduler::try_to_wake_up(Task& t) {
+    const IrqGuard guard(os_);
+    return wake(t);
+}
+
+bool Scheduler::wake(Task& t) {
     if (t.state == TaskState::running || t.state == TaskState::zombie || t.state == TaskState::dead) return false;
     t.state = TaskState::running;
     if (t.se.on_rq) return true; // it was on its way to sleep and has not left its CPU yet
@@ -163,6 +213,7 @@ void Scheduler::fork(Task& child, const Task& parent) {
 }
 
 void Scheduler::wake_up_new_task(Task& t) {
+    const IrqGuard guard(os_);
     Frame f(os_, KernelSymbol::wake_up_new_task);
     t.state = TaskState::running;
     const int cpu = select_cpu(t, true);
@@ -172,10 +223,12 @@ void Scheduler::wake_up_new_task(Task& t) {
 }
 
 void Scheduler::yield() {
+    const IrqGuard guard(os_);
     const int cpu = os_.this_cpu();
     Task& t = os_.cur();
     update_curr(cpu);
     RunQueue& q = rq(cpu);
+    t.se.slice_used = true;
     // Behind everybody of its class; schedule() queues it again by vruntime.
     if (!is_rt(t.se) && !q.fair.empty()) t.se.vruntime = std::max(t.se.vruntime, q.fair.back()->se.vruntime);
     schedule(false);
@@ -200,6 +253,7 @@ void Scheduler::schedule(bool preempt) {
         prev.need_resched = false;
         RunQueue& q = rq(cpu);
         if (&prev != idle) {
+            prev.se.runnable_at = os_.core().now();
             if (prev.state == TaskState::running) {
                 if (!(prev.cpus_allowed >> cpu & 1)) {
                     // It may not stay here: hand it to another CPU as if it had just woken there.
@@ -208,7 +262,8 @@ void Scheduler::schedule(bool preempt) {
                     prev.se.on_rq = false;
                     leaving_[cpu] = &prev;
                 } else {
-                    insert(q, prev);
+                    // A preempted real-time task keeps its turn.
+                    insert(q, prev, preempt && !prev.se.slice_used);
                 }
             } else {
                 --q.nr;
@@ -216,6 +271,7 @@ void Scheduler::schedule(bool preempt) {
                 prev.se.on_rq = false;
             }
         }
+        prev.se.slice_used = false;
         if (!has_runnable(cpu)) newidle_balance(cpu);
         Task* next = pick_next(cpu);
         if (next != idle) remove(q, *next);
@@ -236,6 +292,7 @@ void Scheduler::context_switch(int cpu, Task& prev, Task& next) {
     auto& p = os_.pcpu(cpu);
     os_.perf().perf_event_task_sched_out(prev, next);
     for (auto* o : os_.observers()) o->task_switch(cpu, prev, next);
+    prev.account_kernel_time(p.core->now());
     {
         Frame f(os_, KernelSymbol::__switch_to);
         if (prev.as) prev.ctx.save(p.user);
@@ -249,6 +306,7 @@ void Scheduler::context_switch(int cpu, Task& prev, Task& next) {
         next.task_cpu = cpu;
         next.rseq_event = next.rseq != 0;
         next.se.exec_start = p.core->now().v / 1000;
+        next.kernel_since_ps = p.core->now().v;
         next.se.slice_start_runtime = next.sum_exec_runtime;
         if (next.as) {
             if (next.as.get() != active_as_[cpu]) {
@@ -298,7 +356,14 @@ void Scheduler::forget(const AddressSpace& as) {
 }
 
 bool Scheduler::newidle_balance(int cpu) {
-    // Takes one waiting task from the CPU with the most of them.
+    // A real-time task that waits for its CPU comes first.
+    for (int c = 0; c < os_.num_cpus(); ++c)
+        for (Task* t : rq(c).rt)
+            if (c != cpu && t->cpus_allowed >> cpu & 1) {
+                move(*t, c, cpu);
+                return true;
+            }
+    // Else one waiting task of the CPU with the most of them.
     int from = -1;
     unsigned most = 1;
     for (int c = 0; c < os_.num_cpus(); ++c)
@@ -318,11 +383,9 @@ bool Scheduler::newidle_balance(int cpu) {
 void Scheduler::move(Task& t, int from, int to) {
     dequeue(from, t);
     t.se.vruntime = t.se.vruntime - std::min(rq(from).min_vruntime, t.se.vruntime) + rq(to).min_vruntime;
-    const Picoseconds at = t.se.runnable_at;
     ++t.se.migrations;
     os_.perf().perf_event_task_migrate(t);
     enqueue(to, t, false);
-    t.se.runnable_at = std::max(at, t.se.runnable_at);
 }
 
 void Scheduler::tick() {
@@ -337,7 +400,7 @@ void Scheduler::tick() {
         } else if (curr.se.policy == kSchedRr) {
             if (curr.sum_exec_runtime - curr.se.slice_start_runtime >= fair::kRrSliceNs && !q.rt.empty() &&
                 q.rt.front()->se.rt_priority == curr.se.rt_priority)
-                curr.need_resched = true;
+                curr.need_resched = curr.se.slice_used = true;
         } else if (!is_rt(curr.se) && !q.fair.empty()) {
             const std::uint64_t n = q.nr;
             const std::uint64_t period = n > fair::kLatencyNs / fair::kMinGranularityNs ? n * fair::kMinGranularityNs : fair::kLatencyNs;
@@ -364,38 +427,49 @@ void Scheduler::tick() {
 int Scheduler::set_affinity(Task& t, ke::CpuMask mask) {
     mask &= os_.cpu_online_mask();
     if (!mask) return -EINVAL;
+    const bool was = os_.local_irq_save();
     t.cpus_allowed = mask;
     const int cpu = t.task_cpu;
-    if (mask >> cpu & 1) return 0;
+    if (mask >> cpu & 1) {
+        os_.local_irq_restore(was);
+        return 0;
+    }
     if (&t == &os_.cur()) {
         schedule(false);
     } else if (t.on_cpu >= 0) {
+        ++t.refs;
         resched(t.on_cpu);
+        os_.local_irq_restore(was);
         // The caller may rely on the task having left: wait as the migration stopper does.
         while (t.on_cpu >= 0 && !(t.cpus_allowed >> t.on_cpu & 1)) {
             os_.charge(20);
             os_.core().sync();
         }
+        os_.drop_ref(t);
+        return 0;
     } else if (t.se.on_rq) {
         const int to = select_cpu(t, true);
         move(t, cpu, to);
         check_preempt(to, t);
     }
+    os_.local_irq_restore(was);
     return 0;
 }
 
 int Scheduler::set_policy(Task& t, int policy, int rt_priority, int nice) {
+    const IrqGuard guard(os_);
     const bool queued = t.se.on_rq && t.on_cpu < 0, counted = t.se.on_rq;
     const int cpu = t.task_cpu;
     update_curr(cpu);
     if (queued) remove(rq(cpu), t);
     if (counted) rq(cpu).load -= fair::weight(t.se);
+    const bool lowered = is_rt(t.se) && rt_priority < t.se.rt_priority;
     t.se.policy = policy;
     t.se.rt_priority = rt_priority;
     t.se.nice = nice;
     if (counted) rq(cpu).load += fair::weight(t.se);
     if (queued) {
-        insert(rq(cpu), t);
+        insert(rq(cpu), t, lowered); // who becomes less urgent keeps its place before its new equals
         check_preempt(cpu, t);
     } else if (t.on_cpu >= 0 && has_runnable(t.on_cpu)) {
         resched(t.on_cpu);

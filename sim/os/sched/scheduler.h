@@ -25,6 +25,7 @@ class Scheduler {
     void wake_up_new_task(Task& t);
     void yield();
     void tick();                            ///< of this CPU, interrupts masked
+    void ipi();                             ///< the reschedule interrupt has come
     int set_affinity(Task& t, ke::CpuMask mask);
     int set_policy(Task& t, int policy, int rt_priority, int nice);
     void update_curr(int cpu);
@@ -47,13 +48,15 @@ class Scheduler {
   private:
     RunQueue& rq(int cpu) const { return *rqs_[static_cast<unsigned>(cpu)]; }
     Task* pick_next(int cpu);
+    bool wake(Task& t);
+    int select_rt_cpu(const Task& t) const;
     void enqueue(int cpu, Task& t, bool wakeup);
     void dequeue(int cpu, Task& t);
     int select_cpu(Task& t, bool fork) const;
     void check_preempt(int cpu, Task& t);
     void resched(int cpu);
     void context_switch(int cpu, Task& prev, Task& next);
-    void insert(RunQueue& q, Task& t);
+    void insert(RunQueue& q, Task& t, bool first = false); ///< first: before its equals
     void remove(RunQueue& q, Task& t);
     bool may_run_now(const Task& t, int cpu) const;
     void move(Task& t, int from, int to);

@@ -148,6 +148,7 @@ void Signals::do_notify_resume() {
                 p.group_stop_signal = signo;
                 p.stop_reported = false;
                 p.continued = false;
+                const IrqGuard guard(os_);
                 for (Task* x : p.threads)
                     if (x != &t) wake(*x, false);
                 notify_parent(*p.leader, 5 /* CLD_STOPPED */, signo);
@@ -158,7 +159,7 @@ void Signals::do_notify_resume() {
             os_.do_group_exit(signo | (core ? 0x80 : 0));
         }
         restart_or_interrupt(t, action.flags & kSaRestart, true);
-        t.rseq_event = t.rseq != 0;
+        if (t.rseq) os_.rseq_handle_resume(t); // the handler returns to where an aborted sequence goes on
         const SigSet old = t.restore_sigmask ? t.saved_sigmask : t.blocked;
         t.restore_sigmask = false;
         if (action.flags & kSaResethand) entry = SigAction{};

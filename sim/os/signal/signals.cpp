@@ -21,7 +21,8 @@ constexpr SigSet kIgnoredByDefault = bit(SIGCHLD) | bit(SIGCONT) | bit(SIGURG) |
 constexpr int kFirstRealtime = 32, kCapKill = 5;
 
 bool ignored(const Task& t, int signo) {
-    if (t.blocked & bit(signo)) return false; // may be caught once it is unblocked
+    if (t.process->leader->pid == 1) return true; // has no handlers and cannot be killed
+    if ((t.blocked | t.real_blocked) & bit(signo)) return false; // may be caught once it is unblocked
     const std::uint64_t h = t.process->sighand->action[static_cast<unsigned>(signo)].handler;
     return h == 1 || (h == 0 && (kIgnoredByDefault & bit(signo)));
 }
@@ -68,6 +69,7 @@ int Signals::send_process(Task& any, const SigInfo& info) {
 int Signals::queue(Task& t, PendingSignals& where, const SigInfo& info, Task* wake_target) {
     const int signo = info.signo();
     Process& p = *t.process;
+    const IrqGuard guard(os_);
     Frame f(os_, KernelSymbol::__send_signal_locked);
     if (signo == SIGCONT) {
         remove_all(p.shared_pending, kStopSignals);
@@ -99,6 +101,7 @@ int Signals::queue(Task& t, PendingSignals& where, const SigInfo& info, Task* wa
 
 void Signals::force(Task& t, const SigInfo& info) {
     const int signo = info.signo();
+    const IrqGuard guard(os_);
     SigAction& a = t.process->sighand->action[static_cast<unsigned>(signo)];
     if ((t.blocked & bit(signo)) || a.handler == 1) {
         a = SigAction{};
@@ -111,9 +114,10 @@ void Signals::force(Task& t, const SigInfo& info) {
 }
 
 std::int64_t Signals::kill(int pid, int signo) {
-    if (signo < 0 || signo > kNumSignals) return -EINVAL;
     Task& me = os_.cur();
+    const IrqGuard guard(os_); // tasks do not go while they are looked at
     const auto deliver = [&](Task& t) -> std::int64_t {
+        if (signo < 0 || signo > kNumSignals) return -EINVAL;
         if (!may_signal(me, t, signo)) return -EPERM;
         if (signo) send_process(t, siginfo_user(signo, 0, me.tgid, me.cred.uid));
         return 0;
@@ -169,9 +173,10 @@ bool Signals::dequeue(Task& t, SigSet blocked, SigInfo& info) {
 
 void Signals::set_blocked(Task& t, SigSet set) {
     t.blocked = set & ~kUnblockable;
+    const IrqGuard guard(os_);
     // A process signal that this thread no longer takes may be for another one.
     for (Task* x : t.process->threads)
-        if (x != &t && (t.process->shared_pending.set & ~x->blocked)) wake(*x, false);
+        if (x != &t && !x->exiting && (t.process->shared_pending.set & ~x->blocked)) wake(*x, false);
 }
 
 void Signals::flush_ignored(Process& p, int signo) {
@@ -198,6 +203,7 @@ int Signals::do_sigaction(Task& t, int signo, const SigAction* act, SigAction* o
 
 void Signals::notify_parent(Task& leader, int code, int status) {
     if (!leader.parent || leader.parent->pid == 0) return;
+    const IrqGuard guard(os_);
     Process& parent = *leader.parent->process;
     const SigAction& chld = parent.sighand->action[SIGCHLD];
     int value = status;

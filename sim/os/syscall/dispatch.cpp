@@ -71,7 +71,18 @@ void do_fault(Kernel& k, Task& t, bool exec) {
     if (r.signal) k.signals().force(t, siginfo_fault(r.signal, r.code, exec ? k.user().pc : fault.addr));
 }
 
+constexpr int kTrapTrace = 2, kTrapHwbkpt = 4;
+
 } // namespace
+
+void handle_debug_exception(Kernel& k, Task& t, cpu::UserExit why) {
+    Frame entry(k, KernelSymbol::el0t_64_sync);
+    k.charge_bhb();
+    k.core().set_irq_mask(false);
+    Frame f(k, KernelSymbol::el0_dbg);
+    const int code = why == cpu::UserExit::step ? kTrapTrace : kTrapHwbkpt;
+    k.signals().force(t, siginfo_fault(SIGTRAP, code, k.user().pc));
+}
 
 const SyscallRow* find_syscall(int nr) {
     static const auto table = build_table();
@@ -104,6 +115,12 @@ void handle_sync_exception(Kernel& k, Task& t) {
     case a64::Stop::brk: {
         Frame f(k, KernelSymbol::el0_dbg);
         k.signals().force(t, siginfo_fault(SIGTRAP, 1 /* TRAP_BRKPT */, u.pc));
+        break;
+    }
+    // Without debug registers in use by perf or ptrace there is nobody to take these: the program gets the signal.
+    case a64::Stop::watchpoint: {
+        Frame f(k, KernelSymbol::el0_dbg);
+        k.signals().force(t, siginfo_fault(SIGTRAP, kTrapHwbkpt, u.fault.addr));
         break;
     }
     case a64::Stop::undefined:

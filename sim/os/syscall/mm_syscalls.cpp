@@ -55,6 +55,7 @@ std::int64_t remote_vec(Kernel& k, const SyscallArgs& a, bool write) {
     Task* other = k.find_task(static_cast<int>(a[0]));
     if (!other || !other->as) return -ESRCH;
     if (!k.ptrace_may_access(other)) return -EPERM;
+    const std::shared_ptr<AddressSpace> as = other->as; // it may end meanwhile
     std::vector<std::uint64_t> local(a[2] * 2), remote(a[4] * 2);
     if (k.get_user(local.data(), a[1], local.size() * 8) || k.get_user(remote.data(), a[3], remote.size() * 8)) return -EFAULT;
     std::int64_t total = 0;
@@ -68,7 +69,7 @@ std::int64_t remote_vec(Kernel& k, const SyscallArgs& a, bool write) {
             const std::uint64_t n = std::min({remote[r + 1] - done, local[l + 1] - loff, kPageSize});
             std::vector<std::uint8_t> buffer(n);
             if (write && k.get_user(buffer.data(), local[l] + loff, n)) return total ? total : -EFAULT;
-            const std::size_t got = k.access_remote(*other->as, remote[r] + done, buffer.data(), n, write);
+            const std::size_t got = k.access_remote(*as, remote[r] + done, buffer.data(), n, write);
             if (!got) return total ? total : -EFAULT;
             if (!write && k.put_user(local[l] + loff, buffer.data(), got)) return total ? total : -EFAULT;
             total += static_cast<std::int64_t>(got);

@@ -108,7 +108,7 @@ std::int64_t sys_wait4(Kernel& k, Task& t, const SyscallArgs& a) {
     else if (pid == 0) type = 2, id = t.process->pgid;
     else if (pid < -1) type = 2, id = -pid;
     WaitResult r;
-    const std::int64_t out = do_wait(k, t, type, id, (options & 0xb) | 4, r);
+    const std::int64_t out = do_wait(k, t, type, id, options | 4, r);
     if (out <= 0) return out;
     if (a[1] && k.put(a[1], r.status)) return -EFAULT;
     if (a[3] && put_rusage(k, a[3], r.utime, r.stime, 0, r.min_flt, r.maj_flt, r.nvcsw, r.nivcsw)) return -EFAULT;
@@ -347,16 +347,16 @@ std::int64_t sys_setpriority(Kernel& k, Task& t, const SyscallArgs& a) {
 std::int64_t sys_getrusage(Kernel& k, Task& t, const SyscallArgs& a) {
     const Process& p = *t.process;
     const int who = static_cast<int>(a[0]);
-    const std::uint64_t now_extra = (k.core().now().v - t.kernel_since_ps) / 1000;
+    t.account_kernel_time(k.core().now());
     switch (who) {
     case 0: {
-        std::uint64_t u = p.utime, s = p.stime + now_extra, mi = p.min_flt, ma = p.maj_flt, nv = p.nvcsw, ni = p.nivcsw;
+        std::uint64_t u = p.utime, s = p.stime, mi = p.min_flt, ma = p.maj_flt, nv = p.nvcsw, ni = p.nivcsw;
         for (const Task* x : p.threads)
             if (!x->exiting) u += x->utime, s += x->stime, mi += x->min_flt, ma += x->maj_flt, nv += x->nvcsw, ni += x->nivcsw;
         return put_rusage(k, a[1], u, s, t.as->rss() * 4, mi, ma, nv, ni);
     }
     case -1: return put_rusage(k, a[1], p.cutime, p.cstime, 0, p.cmin_flt, p.cmaj_flt, 0, 0);
-    case 1: return put_rusage(k, a[1], t.utime, t.stime + now_extra, t.as->rss() * 4, t.min_flt, t.maj_flt, t.nvcsw, t.nivcsw);
+    case 1: return put_rusage(k, a[1], t.utime, t.stime, t.as->rss() * 4, t.min_flt, t.maj_flt, t.nvcsw, t.nivcsw);
     default: return -EINVAL;
     }
 }

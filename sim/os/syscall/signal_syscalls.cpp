@@ -79,6 +79,8 @@ std::int64_t sys_rt_sigtimedwait(Kernel& k, Task& t, const SyscallArgs& a) {
     std::int64_t result = 0;
     // The awaited signals are unblocked while sleeping, so that they wake.
     if (!k.signals().dequeue(t, ~set, info)) {
+        if (deadline <= k.time().now_ns()) return -EAGAIN;
+        t.real_blocked = blocked;
         t.blocked = blocked & ~set;
         for (;;) {
             t.state = TaskState::interruptible;
@@ -87,6 +89,7 @@ std::int64_t sys_rt_sigtimedwait(Kernel& k, Task& t, const SyscallArgs& a) {
             result = k.schedule_until(deadline);
         }
         t.state = TaskState::running;
+        t.real_blocked = 0;
         t.blocked = blocked;
         if (!k.signals().dequeue(t, ~set, info)) return result == -ETIME ? -EAGAIN : -EINTR;
     }

@@ -5,6 +5,7 @@
 #include "sim/os/time/posix_timers.h"
 #include "sim/os/time/time_keeper.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
 
@@ -87,7 +88,9 @@ std::int64_t sys_gettimeofday(Kernel& k, Task&, const SyscallArgs& a) {
 std::int64_t sys_times(Kernel& k, Task& t, const SyscallArgs& a) {
     const auto ticks = [](std::uint64_t ns) { return static_cast<std::int64_t>(ns / 10'000'000); };
     std::uint64_t u = t.process->utime, s = t.process->stime;
-    for (Task* x : t.process->threads) u += x->utime, s += x->stime;
+    t.account_kernel_time(k.core().now());
+    for (Task* x : t.process->threads)
+        if (!x->exiting) u += x->utime, s += x->stime;
     const std::int64_t tms[4] = {ticks(u), ticks(s), ticks(t.process->cutime), ticks(t.process->cstime)};
     if (a[0] && k.put(a[0], tms)) return -EFAULT;
     return ticks(k.time().now_ns());
@@ -142,71 +145,62 @@ ProcessTimers& timers_of(Task& t) {
     return *t.process->timers;
 }
 
-void fire(Kernel& k, Process& p, PosixTimer& pt, bool itimer) {
-    SigInfo info = itimer ? siginfo_kernel(pt.signo) : siginfo_timer(pt.signo, pt.id, pt.overrun, pt.value);
-    if (pt.notify == 1 || !p.live) return;
-    Task* thread = pt.notify == 4 ? k.find_task(pt.tid) : nullptr;
-    if (thread)
-        k.signals().send_thread(*thread, info);
-    else
-        k.signals().send_process(*p.leader, info);
-}
-
 /// Arms or disarms; expires 0 disarms.
-void arm(Kernel& k, Task& t, PosixTimer& pt, std::uint64_t expires, std::uint64_t interval, bool itimer) {
+void arm(Kernel& k, Task& t, PosixTimer& pt, std::uint64_t expires, std::uint64_t interval) {
     k.hrtimer_cancel(pt.timer);
+    pt.overrun = 0;
     pt.expires_ns = expires;
     pt.interval_ns = interval;
-    if (!expires) return;
+    if (!expires || pt.cpu != CpuClock::none) return;
     std::weak_ptr<Process> process = t.process;
-    pt.timer.function = [&k, &pt, process, itimer](ke::HrTimer& h) {
+    pt.timer.function = [&k, &pt, process](ke::HrTimer& h) {
         const auto p = process.lock();
         if (!p || !p->live) return ke::HrTimer::Restart::no;
-        const std::uint64_t now = k.time().now_ns();
-        pt.overrun = 0;
-        if (pt.interval_ns) {
-            const std::uint64_t periods = (now - pt.expires_ns) / pt.interval_ns + 1;
-            pt.overrun = static_cast<int>(periods - 1);
-            pt.expires_ns += periods * pt.interval_ns;
-            h.expires = pt.expires_ns;
-        } else {
-            pt.expires_ns = 0;
-        }
-        fire(k, *p, pt, itimer);
-        return pt.interval_ns ? ke::HrTimer::Restart::restart : ke::HrTimer::Restart::no;
+        expire_timer(k, *p, pt, k.time().now_ns());
+        if (!pt.interval_ns) return ke::HrTimer::Restart::no;
+        h.expires = pt.expires_ns;
+        return ke::HrTimer::Restart::restart;
     };
     k.hrtimer_start(pt.timer, expires, -1);
 }
 
-std::int64_t read_itimer(Kernel& k, Task& t, std::uint64_t at) {
+std::uint64_t timer_now(Kernel& k, Task& t, const PosixTimer& pt) {
+    if (pt.cpu == CpuClock::none) return k.time().now_ns();
+    return read_cpu_clock(k, *t.process, pt.cpu == CpuClock::thread ? k.find_task(pt.cpu_tid) : nullptr, pt.cpu);
+}
+
+PosixTimer& itimer_of(Task& t, std::uint64_t which) {
     ProcessTimers& p = timers_of(t);
-    const std::uint64_t now = k.time().now_ns();
+    PosixTimer& pt = which == 0 ? p.real : which == 1 ? p.virt : p.prof;
+    pt.itimer = true;
+    pt.signo = which == 0 ? SIGALRM : which == 1 ? SIGVTALRM : SIGPROF;
+    pt.cpu = which == 0 ? CpuClock::none : which == 1 ? CpuClock::process_user : CpuClock::process;
+    return pt;
+}
+
+std::int64_t read_itimer(Kernel& k, Task& t, std::uint64_t which, std::uint64_t at) {
+    const PosixTimer& pt = itimer_of(t, which);
+    const std::uint64_t now = timer_now(k, t, pt);
     const auto us = [](std::uint64_t ns) { return Timespec{static_cast<std::int64_t>(ns / 1'000'000'000), static_cast<std::int64_t>(ns % 1'000'000'000 / 1000)}; };
-    const Timespec out[2] = {us(p.real.interval_ns), us(p.real.expires_ns > now ? p.real.expires_ns - now : 0)};
+    // An armed timer never reads as disarmed.
+    const std::uint64_t left = !pt.expires_ns ? 0 : pt.expires_ns > now ? std::max<std::uint64_t>(pt.expires_ns - now, 1000) : 1000;
+    const Timespec out[2] = {us(pt.interval_ns), us(left)};
     return k.put(at, out) ? -EFAULT : 0;
 }
 std::int64_t sys_getitimer(Kernel& k, Task& t, const SyscallArgs& a) {
-    if (a[0] > 2) return -EINVAL;
-    if (a[0] == 0) return read_itimer(k, t, a[1]);
-    const Timespec none[2] = {};
-    return k.put(a[1], none) ? -EFAULT : 0;
+    return a[0] > 2 ? -EINVAL : read_itimer(k, t, a[0], a[1]);
 }
 std::int64_t sys_setitimer(Kernel& k, Task& t, const SyscallArgs& a) {
-    if (a[0] > 2) return -EINVAL;
     Timespec in[2] = {};
     if (a[1] && k.get(a[1], in)) return -EFAULT;
     for (const Timespec& v : in)
         if (v.s < 0 || v.ns < 0 || v.ns >= 1'000'000) return -EINVAL;
-    if (a[0] != 0) {
-        k.pr_info("setitimer: ITIMER_VIRTUAL and ITIMER_PROF are not implemented: EINVAL");
-        return -EINVAL;
-    }
+    if (a[0] > 2) return -EINVAL;
     if (a[2])
-        if (const auto e = read_itimer(k, t, a[2])) return e;
+        if (const auto e = read_itimer(k, t, a[0], a[2])) return e;
     const auto ns = [](const Timespec& v) { return static_cast<std::uint64_t>(v.s * kNsPerS + v.ns * 1000); };
-    PosixTimer& pt = timers_of(t).real;
-    pt.signo = SIGALRM;
-    arm(k, t, pt, ns(in[1]) ? k.time().now_ns() + ns(in[1]) : 0, ns(in[0]), true);
+    PosixTimer& pt = itimer_of(t, a[0]);
+    arm(k, t, pt, ns(in[1]) ? timer_now(k, t, pt) + ns(in[1]) : 0, ns(in[0]));
     return 0;
 }
 
@@ -217,7 +211,9 @@ struct SigEvent {
 };
 std::int64_t sys_timer_create(Kernel& k, Task& t, const SyscallArgs& a) {
     std::uint64_t ns;
-    if (const int e = read_clock(k, t, static_cast<int>(a[0]), ns)) return e;
+    const int clock = static_cast<int>(a[0]);
+    if (const int e = read_clock(k, t, clock, ns)) return e;
+    if (clock < 0 || clock == CLOCK_MONOTONIC_RAW || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_MONOTONIC_COARSE) return -EOPNOTSUPP;
     SigEvent ev{};
     ev.signo = SIGALRM;
     if (a[1] && k.get(a[1], ev)) return -EFAULT;
@@ -231,6 +227,8 @@ std::int64_t sys_timer_create(Kernel& k, Task& t, const SyscallArgs& a) {
     auto pt = std::make_unique<PosixTimer>();
     pt->id = p.next_id++;
     pt->clockid = static_cast<int>(a[0]);
+    if (pt->clockid == CLOCK_PROCESS_CPUTIME_ID) pt->cpu = CpuClock::process;
+    if (pt->clockid == CLOCK_THREAD_CPUTIME_ID) pt->cpu = CpuClock::thread, pt->cpu_tid = t.pid;
     pt->notify = ev.notify;
     pt->signo = ev.signo;
     pt->tid = ev.tid;
@@ -245,9 +243,10 @@ PosixTimer* timer_of(Task& t, std::uint64_t id) {
     const auto it = p.timers.find(static_cast<int>(id));
     return it == p.timers.end() ? nullptr : it->second.get();
 }
-std::int64_t put_timer(Kernel& k, const PosixTimer& pt, std::uint64_t at) {
-    const std::uint64_t now = k.time().now_ns();
-    const Timespec out[2] = {to_timespec(pt.interval_ns), to_timespec(pt.expires_ns > now ? pt.expires_ns - now : 0)};
+std::int64_t put_timer(Kernel& k, Task& t, const PosixTimer& pt, std::uint64_t at) {
+    const std::uint64_t now = timer_now(k, t, pt);
+    const std::uint64_t left = !pt.expires_ns ? 0 : pt.expires_ns > now ? pt.expires_ns - now : 1;
+    const Timespec out[2] = {to_timespec(pt.interval_ns), to_timespec(left)};
     return k.put(at, out) ? -EFAULT : 0;
 }
 std::int64_t sys_timer_settime(Kernel& k, Task& t, const SyscallArgs& a) {
@@ -258,22 +257,22 @@ std::int64_t sys_timer_settime(Kernel& k, Task& t, const SyscallArgs& a) {
     PosixTimer* pt = timer_of(t, a[0]);
     if (!pt) return -EINVAL;
     if (a[3])
-        if (const auto e = put_timer(k, *pt, a[3])) return e;
+        if (const auto e = put_timer(k, t, *pt, a[3])) return e;
     std::uint64_t expires = to_ns(in[1]);
     if (expires) {
         if (!(a[1] & 1)) {
-            expires += k.time().now_ns();
-        } else if (pt->clockid == CLOCK_REALTIME) {
+            expires += timer_now(k, t, *pt);
+        } else if (pt->clockid == CLOCK_REALTIME || pt->clockid == CLOCK_TAI) {
             const auto offset = static_cast<std::uint64_t>(k.time().realtime_offset_ns);
             expires = expires > offset ? expires - offset : 1;
         }
     }
-    arm(k, t, *pt, expires, to_ns(in[0]), false);
+    arm(k, t, *pt, expires, to_ns(in[0]));
     return 0;
 }
 std::int64_t sys_timer_gettime(Kernel& k, Task& t, const SyscallArgs& a) {
     PosixTimer* pt = timer_of(t, a[0]);
-    return pt ? put_timer(k, *pt, a[1]) : -EINVAL;
+    return pt ? put_timer(k, t, *pt, a[1]) : -EINVAL;
 }
 std::int64_t sys_timer_getoverrun(Kernel&, Task& t, const SyscallArgs& a) {
     PosixTimer* pt = timer_of(t, a[0]);

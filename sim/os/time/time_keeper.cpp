@@ -4,6 +4,7 @@
 #include "sim/os/irq/gic_driver.h"
 #include "sim/os/kernel.h"
 #include "sim/os/sched/scheduler.h"
+#include "sim/os/time/posix_timers.h"
 
 #include <algorithm>
 #include <ctime>
@@ -54,6 +55,7 @@ void TimeKeeper::init_cpu(int cpu) {
     q.tick.function = [this, cpu](ke::HrTimer& t) {
         const std::uint64_t period = os_.tick_nsec(), now = now_ns();
         os_.sched().tick();
+        run_posix_cpu_timers(os_, os_.cur());
         (void)cpu;
         // The grid of ticks is the same on every CPU and is kept when ticks were missed.
         t.expires += ((now - t.expires) / period + 1) * period;
@@ -130,6 +132,17 @@ void TimeKeeper::timer_interrupt() {
 void TimeKeeper::ipi_timer(int cpu) {
     queues_[static_cast<unsigned>(cpu)].programmed = kIdle - 1;
     reprogram(cpu);
+}
+
+void TimeKeeper::resched_at(int cpu, Picoseconds at) {
+    ke::HrTimer& t = queues_[static_cast<unsigned>(cpu)].resched;
+    const std::uint64_t ns = at.v / 1000 + 1; // the timer's count rounds up, too
+    if (t.queued && t.expires <= ns) return;
+    t.function = [this](ke::HrTimer&) {
+        os_.cur().need_resched = true;
+        return ke::HrTimer::Restart::no;
+    };
+    start(t, ns, cpu);
 }
 
 void TimeKeeper::start_tick(int cpu) {

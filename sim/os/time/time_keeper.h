@@ -29,6 +29,8 @@ class TimeKeeper {
     /// The tick of a CPU: starts when it leaves idle, stops in idle (NOHZ).
     void start_tick(int cpu);
     void stop_tick(int cpu);
+    /// An interrupt at local time `at` that makes this CPU look at its run queue.
+    void resched_at(int cpu, Picoseconds at);
     void init_cpu(int cpu);
     void ipi_timer(int cpu); ///< another CPU put a timer first in this one's queue
     std::uint64_t next_expiry(int cpu) const;
@@ -39,7 +41,7 @@ class TimeKeeper {
     Kernel& os_;
     struct CpuQueue {
         std::vector<ke::HrTimer*> timers; ///< sorted by expiry, then by order of starting
-        ke::HrTimer tick;
+        ke::HrTimer tick, resched;
         bool tick_on{};
         std::uint64_t programmed{~0ull};
     };
