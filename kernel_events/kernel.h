@@ -53,11 +53,11 @@ struct InodeInfo {
 /// A mapping of a task's address space (struct vm_area_struct).
 struct VmaInfo {
     std::uint64_t start{}, end{};
-    std::uint64_t pgoff{};  ///< in pages
-    std::uint32_t prot{};   ///< PROT_*
-    std::uint32_t flags{};  ///< MAP_* as perf reports them (MAP_SHARED/PRIVATE, DENYWRITE, LOCKED...)
+    std::uint64_t pgoff{}; ///< in pages
+    std::uint32_t prot{};  ///< PROT_*
+    std::uint32_t flags{}; ///< MAP_* as perf reports them (MAP_SHARED/PRIVATE, DENYWRITE, LOCKED...)
     bool vm_exec{}, has_file{};
-    std::string path;       ///< file path, "[heap]", "[stack]", "[vdso]", "//anon" ...
+    std::string path; ///< file path, "[heap]", "[stack]", "[vdso]", "//anon" ...
     InodeInfo inode{};
     std::vector<std::uint8_t> build_id; ///< of the mapped ELF file, may be empty
 };
@@ -86,10 +86,16 @@ class Mutex {
 class MutexGuard {
   public:
     explicit MutexGuard(Mutex& m) : m_(&m) { m_->lock(); }
-    ~MutexGuard() { if (m_) m_->unlock(); }
+    ~MutexGuard() {
+        if (m_) m_->unlock();
+    }
     MutexGuard(const MutexGuard&) = delete;
     MutexGuard& operator=(const MutexGuard&) = delete;
-    void unlock() { if (m_) m_->unlock(); m_ = nullptr; }
+    void unlock() {
+        if (m_) m_->unlock();
+        m_ = nullptr;
+    }
+
   private:
     Mutex* m_;
 };
@@ -99,23 +105,23 @@ struct TaskBase {
     virtual ~TaskBase() = default;
     /// Still wants a CPU (task_struct::on_rq): a switch away from it is a preemption.
     virtual bool on_rq() const { return false; }
-    std::int32_t pid{};       ///< thread id (kernel's "pid")
-    std::int32_t tgid{};      ///< process id
+    std::int32_t pid{};  ///< thread id (kernel's "pid")
+    std::int32_t tgid{}; ///< process id
     TaskBase* real_parent{};
     TaskBase* group_leader{};
     char comm[16]{};
-    bool exiting{};           ///< PF_EXITING
-    bool dead{};              ///< no longer findable
-    bool kthread{};           ///< PF_KTHREAD, idle included
-    int on_cpu{-1};           ///< CPU it runs on now, or -1
-    int task_cpu{};           ///< CPU whose run queue it belongs to
+    bool exiting{}; ///< PF_EXITING
+    bool dead{};    ///< no longer findable
+    bool kthread{}; ///< PF_KTHREAD, idle included
+    int on_cpu{-1}; ///< CPU it runs on now, or -1
+    int task_cpu{}; ///< CPU whose run queue it belongs to
     MmInfo* mm{};
     UserInfo* user{};
-    bool sched_migrated{};    ///< owned by perf: moved to another CPU since it last ran
+    bool sched_migrated{};            ///< owned by perf: moved to another CPU since it last ran
     std::uint64_t sum_exec_runtime{}; ///< ns, up to date only for current after a call of Kernel::update_task_clock
 
     // owned by perf
-    PerfEventContext* perf_event_ctxp[2]{}; ///< hardware context, software context
+    PerfEventContext* perf_event_ctxp[2]{};  ///< hardware context, software context
     std::vector<PerfEvent*> perf_event_list; ///< events this task owns (opened)
     std::unique_ptr<Mutex> perf_event_mutex;
 };
@@ -131,8 +137,8 @@ class WaitQueue {
 struct HrTimer {
     enum class Restart { no, restart };
     std::function<Restart(HrTimer&)> function; ///< interrupts masked, in hard interrupt context
-    std::uint64_t expires{};   ///< ns; function may advance it and return restart
-    int cpu{-1};               ///< queue it is on
+    std::uint64_t expires{};                   ///< ns; function may advance it and return restart
+    int cpu{-1};                               ///< queue it is on
     bool queued{}, running{};
 };
 
@@ -189,7 +195,7 @@ enum class Capability : std::uint8_t { perfmon, sys_admin, sys_ptrace, ipc_lock,
 
 /// A readable and maybe writable file below /sys, /proc/sys or tracefs.
 struct Attribute {
-    std::string path;  ///< absolute, e.g. "/sys/bus/event_source/devices/armv8_pmuv3/type"
+    std::string path; ///< absolute, e.g. "/sys/bus/event_source/devices/armv8_pmuv3/type"
     std::uint32_t mode{0444};
     std::function<std::string()> show;
     std::function<int(std::string_view)> store; ///< 0 or negative errno
@@ -197,7 +203,24 @@ struct Attribute {
 
 /// What perf tells about an event, for the trace and for ground truth. See sim/os for the listeners.
 struct EventNotice {
-    enum class What : std::uint8_t { opened, enabled, disabled, scheduled_in, scheduled_out, overflow, sample_written, sample_lost, wakeup, read, throttled, unthrottled, error, freed, task_in, task_out };
+    enum class What : std::uint8_t {
+        opened,
+        enabled,
+        disabled,
+        scheduled_in,
+        scheduled_out,
+        overflow,
+        sample_written,
+        sample_lost,
+        wakeup,
+        read,
+        throttled,
+        unthrottled,
+        error,
+        freed,
+        task_in,
+        task_out
+    };
     What what{};
     const PerfEvent* event{};
     std::uint64_t a{}, b{};
@@ -235,9 +258,9 @@ class Kernel {
     virtual void leave() = 0;
     /// Charges `units` times the symbol's unit cost (per record word, per frame, per event ...) inside the function entered.
     virtual void charge(std::uint32_t instructions) = 0;
-    virtual std::uint64_t local_clock() = 0;       ///< sched_clock of this CPU, ns (from CNTVCT_EL0 by TLM)
+    virtual std::uint64_t local_clock() = 0;             ///< sched_clock of this CPU, ns (from CNTVCT_EL0 by TLM)
     virtual std::uint64_t ktime_get_ns(int clockid) = 0; ///< CLOCK_MONOTONIC, MONOTONIC_RAW, REALTIME, BOOTTIME, TAI
-    virtual std::uint64_t tick_nsec() = 0;          ///< 10^9 / HZ
+    virtual std::uint64_t tick_nsec() = 0;               ///< 10^9 / HZ
     virtual unsigned hz() = 0;
     virtual std::uint64_t jiffies() = 0;
     virtual void hrtimer_start(HrTimer& timer, std::uint64_t expires_ns, int cpu) = 0; ///< absolute; cpu = this CPU
@@ -323,6 +346,7 @@ class KernelFrame {
     ~KernelFrame() { k_.leave(); }
     KernelFrame(const KernelFrame&) = delete;
     KernelFrame& operator=(const KernelFrame&) = delete;
+
   private:
     Kernel& k_;
 };
@@ -333,6 +357,7 @@ class IrqGuard {
     ~IrqGuard() { k_.local_irq_restore(was_); }
     IrqGuard(const IrqGuard&) = delete;
     IrqGuard& operator=(const IrqGuard&) = delete;
+
   private:
     Kernel& k_;
     bool was_;

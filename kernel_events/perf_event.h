@@ -5,12 +5,12 @@
 
 #include "kernel_events/kernel.h"
 
+#include <linux/perf_event.h>
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <linux/perf_event.h>
 #include <list>
 #include <map>
 #include <memory>
@@ -42,7 +42,7 @@ struct HwPerfEvent {
     std::uint64_t interrupts_seq{}, interrupts{};
     std::uint64_t freq_time_stamp{}, freq_count_stamp{};
     TaskBase* target{};
-    HrTimer hrtimer;               ///< cpu-clock, task-clock
+    HrTimer hrtimer; ///< cpu-clock, task-clock
     std::shared_ptr<struct ArchBreakpoint> breakpoint;
 };
 
@@ -58,12 +58,12 @@ struct PerfEvent {
     PerfEvent* group_leader{};
     std::vector<PerfEvent*> sibling_list; ///< of a leader, in order of joining
     int nr_siblings{};
-    int group_caps{};                     ///< PERF_EV_CAP_* held by the whole group (of a leader)
+    int group_caps{}; ///< PERF_EV_CAP_* held by the whole group (of a leader)
     unsigned group_generation{};
-    bool kernel_counter{};                ///< made by perf_event_create_kernel_counter: no owner
-    bool fasync{};                        ///< O_ASYNC is set on its file
-    int event_caps{};                     ///< PERF_EV_CAP_*
-    int attach_state{};                   ///< PERF_ATTACH_*
+    bool kernel_counter{}; ///< made by perf_event_create_kernel_counter: no owner
+    bool fasync{};         ///< O_ASYNC is set on its file
+    int event_caps{};      ///< PERF_EV_CAP_*
+    int attach_state{};    ///< PERF_ATTACH_*
     std::uint64_t group_index{};
 
     std::uint64_t count{}, child_count{};
@@ -79,8 +79,8 @@ struct PerfEvent {
     std::uint16_t header_size{}, id_header_size{}, read_size{};
 
     std::shared_ptr<PerfBuffer> rb;
-    bool rcu_pending{};                   ///< detached from a buffer less than a grace period ago
-    std::uint64_t rcu_batches{};          ///< when that was, local_clock ns
+    bool rcu_pending{};          ///< detached from a buffer less than a grace period ago
+    std::uint64_t rcu_batches{}; ///< when that was, local_clock ns
     std::unique_ptr<Mutex> mmap_mutex;
     std::unique_ptr<WaitQueue> waitq;
     int mmap_count{};
@@ -91,7 +91,7 @@ struct PerfEvent {
     bool pending_wakeup{}, pending_disable{}, pending_sigtrap{}, pending_work{};
     std::uint64_t pending_addr{};
     IrqWork pending_irq;
-    int clock{-1};                        ///< CLOCK_* of its records' TIME, -1: local_clock
+    int clock{-1}; ///< CLOCK_* of its records' TIME, -1: local_clock
     std::function<void(PerfEvent&, PerfSampleData&, PtRegs&)> overflow_handler; ///< empty: perf_event_output
     std::function<void(PerfEvent&)> destroy;
     FileOperations* file{};
@@ -101,7 +101,8 @@ struct PerfEvent {
 /// struct perf_sample_data: what a source of samples has filled so far.
 struct PerfSampleData {
     std::uint64_t sample_flags{}; ///< PERF_SAMPLE_* bits already provided
-    std::uint64_t period{}, addr{}, weight{}, txn{}, data_src{}, phys_addr{}, data_page_size{}, code_page_size{}, cgroup{};
+    std::uint64_t period{}, addr{}, weight{}, txn{}, data_src{}, phys_addr{}, data_page_size{}, code_page_size{},
+        cgroup{};
     std::uint64_t type{}, ip{}, id{}, stream_id{}, time{};
     std::uint32_t pid{}, tid{}, cpu{};
     std::vector<std::uint64_t> callchain;
@@ -116,16 +117,23 @@ struct PerfSampleData {
 class Pmu {
   public:
     enum Capabilities : unsigned {
-        PERF_PMU_CAP_NO_INTERRUPT = 0x1, PERF_PMU_CAP_NO_NMI = 0x2, PERF_PMU_CAP_AUX_NO_SG = 0x4, PERF_PMU_CAP_EXTENDED_REGS = 0x8,
-        PERF_PMU_CAP_EXCLUSIVE = 0x10, PERF_PMU_CAP_ITRACE = 0x20, PERF_PMU_CAP_HETEROGENEOUS_CPUS = 0x40, PERF_PMU_CAP_NO_EXCLUDE = 0x80,
-        PERF_PMU_CAP_AUX_OUTPUT = 0x100, PERF_PMU_CAP_EXTENDED_HW_TYPE = 0x200,
+        PERF_PMU_CAP_NO_INTERRUPT = 0x1,
+        PERF_PMU_CAP_NO_NMI = 0x2,
+        PERF_PMU_CAP_AUX_NO_SG = 0x4,
+        PERF_PMU_CAP_EXTENDED_REGS = 0x8,
+        PERF_PMU_CAP_EXCLUSIVE = 0x10,
+        PERF_PMU_CAP_ITRACE = 0x20,
+        PERF_PMU_CAP_HETEROGENEOUS_CPUS = 0x40,
+        PERF_PMU_CAP_NO_EXCLUDE = 0x80,
+        PERF_PMU_CAP_AUX_OUTPUT = 0x100,
+        PERF_PMU_CAP_EXTENDED_HW_TYPE = 0x200,
     };
     enum class TaskContext : int { invalid = -1, hardware = 0, software = 1 };
 
     explicit Pmu(Kernel& k) : kernel(k) {}
     virtual ~Pmu() = default;
 
-    virtual int event_init(PerfEvent& event) = 0;            ///< 0, -ENOENT: not mine, or another negative errno
+    virtual int event_init(PerfEvent& event) = 0; ///< 0, -ENOENT: not mine, or another negative errno
     virtual int add(PerfEvent& event, int flags) = 0;
     virtual void del(PerfEvent& event, int flags) = 0;
     virtual void start(PerfEvent& event, int flags) = 0;
@@ -155,7 +163,7 @@ class Pmu {
     unsigned capabilities{};
     bool heterogeneous() const { return capabilities & PERF_PMU_CAP_HETEROGENEOUS_CPUS; }
     TaskContext task_ctx_nr{TaskContext::hardware};
-    int hrtimer_interval_ms{};  ///< perf_event_mux_interval_ms; only the first PMU of a context class has one (CORE-098)
+    int hrtimer_interval_ms{}; ///< perf_event_mux_interval_ms; only the first PMU of a context class has one (CORE-098)
     std::array<int, kMaxCpus> pmu_disable_count{};
     std::array<PerfCpuContext*, kMaxCpus> cpu_context{}; ///< shared by PMUs of one task_ctx_nr
     CpuMask supported_cpus{~0u};
@@ -175,15 +183,15 @@ struct PerfEventContext {
     int nr_events{}, nr_active{}, nr_user{}, is_active{}, nr_stat{}, nr_freq{}, rotate_disable{};
     bool rotate_necessary{};
     int refcount{1};
-    TaskBase* task{};       ///< null for a CPU's context
-    int cpu{-1};            ///< CPU of a CPU context
+    TaskBase* task{}; ///< null for a CPU's context
+    int cpu{-1};      ///< CPU of a CPU context
     std::uint64_t time{}, timestamp{}, timeoffset{};
     PerfEventContext* parent_ctx{};
     std::uint64_t parent_gen{}, generation{};
     int pin_count{};
-    int nr_pending{};       ///< events with a SIGTRAP under way: the context must not be swapped
+    int nr_pending{}; ///< events with a SIGTRAP under way: the context must not be swapped
     std::unique_ptr<Mutex> mutex;
-    bool dead{};            ///< TASK_TOMBSTONE
+    bool dead{}; ///< TASK_TOMBSTONE
 };
 
 /// struct perf_cpu_context.
@@ -192,7 +200,7 @@ struct PerfCpuContext {
     PerfEventContext* task_ctx{};
     int active_oncpu{};
     bool exclusive{};
-    HrTimer hrtimer;              ///< rotation
+    HrTimer hrtimer; ///< rotation
     bool hrtimer_active{};
     std::uint64_t hrtimer_interval_ns{};
     bool online{true};
@@ -200,10 +208,10 @@ struct PerfCpuContext {
 
 /// One node of the device tree that describes a core PMU.
 struct PmuNode {
-    std::string name;       ///< PMU name in perf: "armv8_pmuv3", "armv8_cortex_a55", "armv8_cortex_a76"
+    std::string name; ///< PMU name in perf: "armv8_pmuv3", "armv8_cortex_a55", "armv8_cortex_a76"
     CpuMask cpus{};
-    unsigned intid{23};     ///< PPI 7
-    int probe_cpu{0};       ///< CPU on which the driver reads PMCEID
+    unsigned intid{23}; ///< PPI 7
+    int probe_cpu{0};   ///< CPU on which the driver reads PMCEID
 };
 
 struct PerfConfig {
@@ -235,7 +243,8 @@ class Perf {
     void cpu_dying(int cpu);
 
     /// System call; all pointers are user addresses.
-    std::int64_t sys_perf_event_open(std::uint64_t attr, std::int32_t pid, std::int32_t cpu, std::int32_t group_fd, std::uint64_t flags);
+    std::int64_t sys_perf_event_open(std::uint64_t attr, std::int32_t pid, std::int32_t cpu, std::int32_t group_fd,
+                                     std::uint64_t flags);
 
     // --- scheduler (interrupts masked) ---
     void perf_event_task_sched_out(TaskBase& task, TaskBase& next);
@@ -248,11 +257,11 @@ class Perf {
     void perf_event_exit_task(TaskBase& child);                           ///< called by the exiting task
     void perf_event_free_task(TaskBase& task);                            ///< fork failed
     void perf_event_delayed_put(TaskBase& task);
-    void perf_event_exec();                                               ///< enable_on_exec, remove_on_exec
+    void perf_event_exec(); ///< enable_on_exec, remove_on_exec
     void perf_event_comm(TaskBase& task, bool exec);
     void perf_event_namespaces(TaskBase& task);
-    void perf_event_mmap(const VmaInfo& vma);                             ///< of current
-    int perf_event_task_disable(); ///< prctl
+    void perf_event_mmap(const VmaInfo& vma); ///< of current
+    int perf_event_task_disable();            ///< prctl
     int perf_event_task_enable();
     // --- software events ---
     void perf_sw_event(std::uint32_t event_id, std::uint64_t nr, PtRegs* regs, std::uint64_t addr);

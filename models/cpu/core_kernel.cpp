@@ -71,7 +71,8 @@ void CoreBase::run_lump(const Lump& lump) {
         }
         cycle_ += lump.part(lump.cycles, done, next);
         if (lump.walks_code && kernel_function_bytes_)
-            kernel_pc_ = kernel_function_ + (kernel_pc_ - kernel_function_ + 4 * (next - done)) % kernel_function_bytes_;
+            kernel_pc_ =
+                kernel_function_ + (kernel_pc_ - kernel_function_ + 4 * (next - done)) % kernel_function_bytes_;
         done = next;
         flush();
         if (deadline_ <= cycle_ || armed_hit()) kernel_boundary();

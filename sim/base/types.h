@@ -17,11 +17,20 @@ struct Strong {
     constexpr explicit Strong(Rep raw) : v(raw) {}
     constexpr auto operator<=>(const Strong&) const = default;
 
-    constexpr Strong& operator+=(Strong o) { v += o.v; return *this; }
-    constexpr Strong& operator-=(Strong o) { v -= o.v; return *this; }
+    constexpr Strong& operator+=(Strong o) {
+        v += o.v;
+        return *this;
+    }
+    constexpr Strong& operator-=(Strong o) {
+        v -= o.v;
+        return *this;
+    }
     friend constexpr Strong operator+(Strong a, Strong b) { return Strong(a.v + b.v); }
     friend constexpr Strong operator-(Strong a, Strong b) { return Strong(a.v - b.v); }
-    constexpr Strong& operator++() { ++v; return *this; }
+    constexpr Strong& operator++() {
+        ++v;
+        return *this;
+    }
 };
 
 /// A duration or a point in simulated time, in picoseconds since the machine's reset.

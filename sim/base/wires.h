@@ -38,8 +38,8 @@ class EventTotalsView {
 /// One counter that must stop the core's fast path at the exact instruction that wraps it.
 struct ArmedCounter {
     EventNumber event{};
-    std::uint8_t el_mask{};  ///< bit n: events at exception level n count
-    std::uint64_t left{};    ///< further events until the wrap, at least 1
+    std::uint8_t el_mask{}; ///< bit n: events at exception level n count
+    std::uint64_t left{};   ///< further events until the wrap, at least 1
 };
 
 /// What a core asks of its PMU.

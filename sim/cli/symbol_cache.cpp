@@ -25,7 +25,8 @@ std::string store_kernel_symbols() {
     if (fs::exists(link / "kallsyms", error)) return {};
     fs::create_directories(folder, error);
     if (!error) fs::create_directories(link.parent_path(), error);
-    if (error) return fmt::format("the kernel's symbols are not in perf's cache: {}: {}", cache.string(), error.message());
+    if (error)
+        return fmt::format("the kernel's symbols are not in perf's cache: {}: {}", cache.string(), error.message());
     std::ofstream(folder / "kallsyms") << os::Kernel::kallsyms(true);
     fs::remove(link, error);
     fs::create_directory_symlink(fs::path("../../[kernel.kallsyms]") / id, link, error);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/fibre.h"
 
+#include <sys/mman.h>
 #include <boost/context/detail/fcontext.hpp>
 #include <cstdlib>
 #include <new>
-#include <sys/mman.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(RK_ASAN)
 #include <sanitizer/asan_interface.h>
@@ -26,7 +26,8 @@ struct FibreEntry {
 
 Fibre::Fibre(std::function<void()> entry) : entry_(std::move(entry)) {
     constexpr std::size_t guard = 4096;
-    void* p = mmap(nullptr, kStackBytes + guard, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* p =
+        mmap(nullptr, kStackBytes + guard, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) throw std::bad_alloc();
     mprotect(p, guard, PROT_NONE);
 #if defined(__SANITIZE_ADDRESS__) || defined(RK_ASAN)

@@ -84,7 +84,6 @@ Kernel::Kernel(std::span<cpu::Core* const> cores, mem::PhysicalMemory& memory, c
     perf_ = std::make_unique<ke::Perf>(*this, config_.perf);
 }
 
-
 Kernel::~Kernel() {
     dismantle();
     for (PerCpu& p : percpu_) delete p.idle;

@@ -44,26 +44,28 @@ class KernelObserver {
     virtual void task_created(const Task& t) { (void)t; }
     virtual void task_exited(const Task& t) { (void)t; }
     virtual void syscall(int cpu, const Task& t, int nr, bool enter) { (void)cpu, (void)t, (void)nr, (void)enter; }
-    virtual void user_copy(int cpu, const Task& t, PhysAddr pa, std::uint64_t bytes, bool write) { (void)cpu, (void)t, (void)pa, (void)bytes, (void)write; }
+    virtual void user_copy(int cpu, const Task& t, PhysAddr pa, std::uint64_t bytes, bool write) {
+        (void)cpu, (void)t, (void)pa, (void)bytes, (void)write;
+    }
 };
 
 struct KernelConfig {
-    unsigned hz{300};                     ///< CONFIG_HZ: 300 in the RK3588 BSP, 250 in Debian
-    std::vector<unsigned> cpu_capacity;   ///< per CPU, 1024 = fastest
+    unsigned hz{300};                   ///< CONFIG_HZ: 300 in the RK3588 BSP, 250 in Debian
+    std::vector<unsigned> cpu_capacity; ///< per CPU, 1024 = fastest
     std::uint64_t dram_bytes{};
-    PhysAddr dram_first{};                ///< first physical address the kernel gives out
+    PhysAddr dram_first{}; ///< first physical address the kernel gives out
     ke::PerfConfig perf;
     MountConfig mounts;
     std::uint64_t seed{1};
     std::string hostname{"rk3588"};
-    std::uint64_t epoch_s{1700000000};    ///< CLOCK_REALTIME at boot
-    Picoseconds timeout{kNever};          ///< --timeout-sim
+    std::uint64_t epoch_s{1700000000}; ///< CLOCK_REALTIME at boot
+    Picoseconds timeout{kNever};       ///< --timeout-sim
     std::uint64_t gicd_base{0xFE600000}, gicr_base{0xFE680000}, gicr_stride{0x20000};
 };
 
 /// The program to start.
 struct InitProgram {
-    std::string path;                  ///< guest path, or looked up in PATH by the caller
+    std::string path; ///< guest path, or looked up in PATH by the caller
     std::vector<std::string> argv, envp;
     ke::CpuMask affinity{0xff};
 };
@@ -71,7 +73,7 @@ struct InitProgram {
 using SyscallArgs = std::array<std::uint64_t, 6>;
 struct SyscallRow {
     int nr;
-    const char* name;   ///< as in the kernel's table: "openat"
+    const char* name;                                               ///< as in the kernel's table: "openat"
     std::int64_t (*call)(Kernel& k, Task& t, const SyscallArgs& a); ///< result or negative errno
     int nargs;
 };
@@ -84,7 +86,8 @@ inline constexpr const char* kOsVersion = "#1 SMP PREEMPT_VOLUNTARY rkperf";
 inline constexpr int kStatusTimeout = -1;
 
 /// Internal error codes of the kernel that never reach user space.
-inline constexpr std::int64_t kERESTARTSYS = -512, kERESTARTNOINTR = -513, kERESTARTNOHAND = -514, kERESTART_RESTARTBLOCK = -516;
+inline constexpr std::int64_t kERESTARTSYS = -512, kERESTARTNOINTR = -513, kERESTARTNOHAND = -514,
+                              kERESTART_RESTARTBLOCK = -516;
 
 class Kernel final : public cpu::Software, public ke::Kernel {
   public:
@@ -112,8 +115,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
         cpu::Core* core{};
         Task* current{};
         Task* idle{};
-        a64::CpuState user;          ///< registers of current while it is on this CPU
-        ke::PtRegs irq_regs;         ///< of the innermost interrupt
+        a64::CpuState user;  ///< registers of current while it is on this CPU
+        ke::PtRegs irq_regs; ///< of the innermost interrupt
         ke::PtRegs* irq_regs_ptr{};
         int hardirq_depth{};
         std::vector<Task::Frame>* frames{}; ///< kernel frames of the running context
@@ -131,7 +134,9 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     GicDriver& gic() { return *gic_; }
     TimeKeeper& time() { return *time_; }
     Signals& signals() { return *signals_; }
-    struct FutexTable& futexes() { return *futexes_; }
+    struct FutexTable& futexes() {
+        return *futexes_;
+    }
     PageAllocator& pages() { return *pages_; }
     ke::Perf& perf() { return *perf_; }
     Vfs& vfs() { return *vfs_; }
@@ -167,7 +172,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     std::int64_t wait_event_interruptible(WaitQueueHead& wq, const std::function<bool()>& cond);
     void wait_event(WaitQueueHead& wq, const std::function<bool()>& cond);
     /// With an absolute CLOCK_MONOTONIC deadline (ns; ~0: none). -ETIME (-62) when it passed.
-    std::int64_t wait_event_interruptible_until(WaitQueueHead& wq, const std::function<bool()>& cond, std::uint64_t deadline_ns);
+    std::int64_t wait_event_interruptible_until(WaitQueueHead& wq, const std::function<bool()>& cond,
+                                                std::uint64_t deadline_ns);
     /// Sleeps interruptibly until a wake-up of the task or the deadline; the caller sets the state first. -ETIME or 0.
     std::int64_t schedule_until(std::uint64_t deadline_ns);
     void wake_up_process(Task& t);
@@ -175,8 +181,14 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     // --- user memory of current; may fault and sleep; -EFAULT or 0 ---
     int get_user(void* to, std::uint64_t from, std::size_t n);
     int put_user(std::uint64_t to, const void* from, std::size_t n);
-    template <class T> int get(std::uint64_t from, T& v) { return get_user(&v, from, sizeof v); }
-    template <class T> int put(std::uint64_t to, const T& v) { return put_user(to, &v, sizeof v); }
+    template <class T>
+    int get(std::uint64_t from, T& v) {
+        return get_user(&v, from, sizeof v);
+    }
+    template <class T>
+    int put(std::uint64_t to, const T& v) {
+        return put_user(to, &v, sizeof v);
+    }
     /// NUL-terminated; -EFAULT, -ENAMETOOLONG beyond max.
     int get_string(std::uint64_t from, std::string& out, std::size_t max = 4096);
     /// Access to another task's memory (ptrace, /proc/PID/mem): bytes transferred.
@@ -322,9 +334,9 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     MmioAccess mmio_;
     std::uint64_t random_state_{};
     bool dismantling_{};
-    int dismantling_cpu_{}; ///< the CPU in whose name it is dismantled
+    int dismantling_cpu_{};                                         ///< the CPU in whose name it is dismantled
     std::map<ke::FileOperations*, std::weak_ptr<File>> perf_files_; ///< looked up only
-    std::unique_ptr<ke::FileRef> file_of_; ///< what file_of returned last; owns no file
+    std::unique_ptr<ke::FileRef> file_of_;                          ///< what file_of returned last; owns no file
     struct Private;
     std::unique_ptr<Private> private_;
 };

@@ -253,11 +253,11 @@ bool Kernel::has_cap(const Task& t, int cap) { return t.cred.cap_effective >> ca
 bool Kernel::capable(ke::Capability cap) {
     const Task& t = cur();
     switch (cap) {
-    case ke::Capability::perfmon: return has_cap(t, CAP_PERFMON);
-    case ke::Capability::sys_admin: return has_cap(t, CAP_SYS_ADMIN);
-    case ke::Capability::sys_ptrace: return has_cap(t, CAP_SYS_PTRACE);
-    case ke::Capability::ipc_lock: return has_cap(t, CAP_IPC_LOCK);
-    case ke::Capability::kill: return has_cap(t, CAP_KILL);
+        case ke::Capability::perfmon: return has_cap(t, CAP_PERFMON);
+        case ke::Capability::sys_admin: return has_cap(t, CAP_SYS_ADMIN);
+        case ke::Capability::sys_ptrace: return has_cap(t, CAP_SYS_PTRACE);
+        case ke::Capability::ipc_lock: return has_cap(t, CAP_IPC_LOCK);
+        case ke::Capability::kill: return has_cap(t, CAP_KILL);
     }
     return false;
 }

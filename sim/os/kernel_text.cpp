@@ -122,8 +122,7 @@ void Kernel::kernel_regs(ke::PtRegs& regs, std::uint64_t pc) {
 
 void Kernel::fetch_caller_regs(ke::PtRegs& regs) {
     const auto& frames = *here().frames;
-    const std::uint64_t pc =
-        frames.empty() ? kTextBase : symbol_address(frames.back().symbol) + frames.back().offset;
+    const std::uint64_t pc = frames.empty() ? kTextBase : symbol_address(frames.back().symbol) + frames.back().offset;
     kernel_regs(regs, pc);
 }
 

@@ -86,35 +86,35 @@ struct Process {
     std::vector<struct Task*> children; ///< leaders of child processes
     bool group_exit{};
     int group_exit_code{};
-    int group_stop_signal{};            ///< not 0: stopped
-    bool stop_reported{}, continued{};  ///< what wait() has still to tell
-    bool reaped{};                      ///< nobody waits: it goes as soon as it has ended
-    struct Task* exec_waiter{};         ///< thread in execve that waits for the others to end
-    int live{};                         ///< threads that have not exited
+    int group_stop_signal{};           ///< not 0: stopped
+    bool stop_reported{}, continued{}; ///< what wait() has still to tell
+    bool reaped{};                     ///< nobody waits: it goes as soon as it has ended
+    struct Task* exec_waiter{};        ///< thread in execve that waits for the others to end
+    int live{};                        ///< threads that have not exited
     // accounting of threads that have exited and of reaped children, in ns
     std::uint64_t utime{}, stime{}, cutime{}, cstime{};
     std::uint64_t min_flt{}, maj_flt{}, nvcsw{}, nivcsw{}, cmin_flt{}, cmaj_flt{};
     std::shared_ptr<struct ProcessTimers> timers; ///< made on first use
     bool dumpable{true};
     bool child_subreaper{};
-    std::string exe_path;               ///< as the guest sees it
+    std::string exe_path; ///< as the guest sees it
     std::vector<std::uint8_t> auxv;
     std::uint64_t start_time_ns{};
 };
 
 /// Scheduling entity.
 struct SchedEntity {
-    int policy{};             ///< SCHED_OTHER 0, FIFO 1, RR 2, BATCH 3, IDLE 5
+    int policy{}; ///< SCHED_OTHER 0, FIFO 1, RR 2, BATCH 3, IDLE 5
     int nice{};
     int rt_priority{};
     bool reset_on_fork{};
     std::uint64_t vruntime{};
-    std::uint64_t exec_start{};       ///< ns
+    std::uint64_t exec_start{};          ///< ns
     std::uint64_t slice_start_runtime{}; ///< sum_exec_runtime when it was picked
-    std::uint64_t order{};            ///< position among equals
+    std::uint64_t order{};               ///< position among equals
     bool on_rq{};
-    bool slice_used{};                ///< SCHED_RR: goes to the end of its priority
-    Picoseconds runnable_at{};        ///< local time at which it last ran or was woken; not picked earlier
+    bool slice_used{};         ///< SCHED_RR: goes to the end of its priority
+    Picoseconds runnable_at{}; ///< local time at which it last ran or was woken; not picked earlier
     std::uint64_t last_ran_ns{};
     std::uint64_t migrations{};
     std::uint64_t wake_seq{};
@@ -128,26 +128,26 @@ struct Task : ke::TaskBase {
     std::unique_ptr<Fibre> fibre;
     TaskState state{TaskState::running};
     std::shared_ptr<Process> process;
-    std::shared_ptr<AddressSpace> as;   ///< null: kernel thread
+    std::shared_ptr<AddressSpace> as; ///< null: kernel thread
     std::shared_ptr<FdTable> files;
     std::shared_ptr<FsContext> fs;
     Credentials cred;
-    UserContext ctx;                    ///< valid while not on a CPU
-    ke::PtRegs pt_regs;                 ///< filled at each entry from EL0
+    UserContext ctx;    ///< valid while not on a CPU
+    ke::PtRegs pt_regs; ///< filled at each entry from EL0
     SchedEntity se;
     ke::CpuMask cpus_allowed{0xff};
     bool need_resched{};
     int preempt_count{};
 
     // relations; parents own nothing
-    Task* parent{};                     ///< leader of the parent process (ptrace parent is a later matter)
+    Task* parent{}; ///< leader of the parent process (ptrace parent is a later matter)
     std::uint64_t clear_child_tid{}, set_child_tid{};
     std::uint64_t robust_list{}, robust_list_len{};
     int exit_signal{};
-    int exit_code{};                    ///< wait status
+    int exit_code{}; ///< wait status
     WaitQueueHead* vfork_done{};
     bool vfork_released{};
-    bool exec_killed{};                 ///< ends because another thread of the process executes a program
+    bool exec_killed{}; ///< ends because another thread of the process executes a program
 
     // signals
     SigSet blocked{}, saved_sigmask{};
@@ -155,22 +155,22 @@ struct Task : ke::TaskBase {
     bool restore_sigmask{};
     PendingSignals pending;
     std::uint64_t altstack_sp{}, altstack_size{};
-    int altstack_flags{2}; ///< SS_DISABLE
-    std::unique_ptr<WaitQueueHead> signalfd_wq; ///< made on first use
+    int altstack_flags{2};                       ///< SS_DISABLE
+    std::unique_ptr<WaitQueueHead> signalfd_wq;  ///< made on first use
     std::uint64_t fault_address{}, fault_code{}; ///< of the last synchronous fault, for sigcontext
-    int syscall_nr{-1};    ///< of the system call being executed, for restart
+    int syscall_nr{-1};                          ///< of the system call being executed, for restart
     bool syscall_restart{}; ///< it returned one of the kernel's restart codes, still to be resolved
     std::uint64_t orig_x0{};
     std::function<std::int64_t()> restart_block;
     int pdeath_signal{};
-    std::uint64_t rseq{};        ///< address of the restartable-sequence area, 0: none
+    std::uint64_t rseq{}; ///< address of the restartable-sequence area, 0: none
     std::uint32_t rseq_sig{};
-    bool rseq_event{};           ///< switched, migrated or signalled since the last return to EL0
+    bool rseq_event{}; ///< switched, migrated or signalled since the last return to EL0
     int seccomp_mode{};
     int timer_slack_ns{50000};
 
     // accounting
-    std::uint64_t utime{}, stime{}; ///< ns
+    std::uint64_t utime{}, stime{};  ///< ns
     std::uint64_t kernel_since_ps{}; ///< local time up to which stime is accounted
     /// Current's time in the kernel up to `now` is system time.
     void account_kernel_time(Picoseconds now) {

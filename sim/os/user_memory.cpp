@@ -47,11 +47,12 @@ int Kernel::get_user(void* to, std::uint64_t from, std::size_t n) {
     if (!access_ok(from, n) || !cur().as) return -EFAULT;
     charge(copy_cost(n));
     auto* out = static_cast<std::uint8_t*>(to);
-    const bool ok = for_each_part(*this, *cur().as, from, n, false, kFault, [&](const std::uint8_t* host, std::size_t part, PhysAddr pa) {
-        std::memcpy(out, host, part);
-        out += part;
-        core().kernel_access(pa, part, false);
-    });
+    const bool ok = for_each_part(*this, *cur().as, from, n, false, kFault,
+                                  [&](const std::uint8_t* host, std::size_t part, PhysAddr pa) {
+                                      std::memcpy(out, host, part);
+                                      out += part;
+                                      core().kernel_access(pa, part, false);
+                                  });
     return ok ? 0 : -EFAULT;
 }
 
@@ -61,11 +62,12 @@ int Kernel::put_user(std::uint64_t to, const void* from, std::size_t n) {
     if (!access_ok(to, n) || !cur().as) return -EFAULT;
     charge(copy_cost(n));
     auto* in = static_cast<const std::uint8_t*>(from);
-    const bool ok = for_each_part(*this, *cur().as, to, n, true, kFault, [&](std::uint8_t* host, std::size_t part, PhysAddr pa) {
-        std::memcpy(host, in, part);
-        in += part;
-        core().kernel_access(pa, part, true);
-    });
+    const bool ok =
+        for_each_part(*this, *cur().as, to, n, true, kFault, [&](std::uint8_t* host, std::size_t part, PhysAddr pa) {
+            std::memcpy(host, in, part);
+            in += part;
+            core().kernel_access(pa, part, true);
+        });
     return ok ? 0 : -EFAULT;
 }
 
@@ -76,13 +78,14 @@ int Kernel::get_string(std::uint64_t from, std::string& out, std::size_t max) {
         if (!access_ok(from, 1) || !cur().as) return -EFAULT;
         const std::size_t part = std::min<std::size_t>(max - out.size(), kPageSize - (from & ~kPageMask));
         bool end = false;
-        const bool ok = for_each_part(*this, *cur().as, from, part, false, kFault, [&](const std::uint8_t* host, std::size_t n, PhysAddr pa) {
-            const auto* z = static_cast<const std::uint8_t*>(std::memchr(host, 0, n));
-            const std::size_t len = z ? static_cast<std::size_t>(z - host) : n;
-            out.append(reinterpret_cast<const char*>(host), len);
-            end = z != nullptr;
-            core().kernel_access(pa, std::max<std::size_t>(len, 1), false);
-        });
+        const bool ok = for_each_part(*this, *cur().as, from, part, false, kFault,
+                                      [&](const std::uint8_t* host, std::size_t n, PhysAddr pa) {
+                                          const auto* z = static_cast<const std::uint8_t*>(std::memchr(host, 0, n));
+                                          const std::size_t len = z ? static_cast<std::size_t>(z - host) : n;
+                                          out.append(reinterpret_cast<const char*>(host), len);
+                                          end = z != nullptr;
+                                          core().kernel_access(pa, std::max<std::size_t>(len, 1), false);
+                                      });
         if (!ok) return -EFAULT;
         if (end) {
             charge(static_cast<std::uint32_t>(20 + out.size() / 4));
@@ -105,11 +108,12 @@ std::size_t Kernel::copy_from_user_nofault(void* to, std::uint64_t from, std::si
     if (!access_ok(from, n) || !cur().as) return 0;
     auto* out = static_cast<std::uint8_t*>(to);
     std::size_t done = 0;
-    for_each_part(*this, *cur().as, from, n, false, std::nullopt, [&](const std::uint8_t* host, std::size_t part, PhysAddr pa) {
-        std::memcpy(out + done, host, part);
-        done += part;
-        core().kernel_access(pa, part, false);
-    });
+    for_each_part(*this, *cur().as, from, n, false, std::nullopt,
+                  [&](const std::uint8_t* host, std::size_t part, PhysAddr pa) {
+                      std::memcpy(out + done, host, part);
+                      done += part;
+                      core().kernel_access(pa, part, false);
+                  });
     return done;
 }
 
@@ -132,14 +136,15 @@ bool Kernel::write_special_page(AddressSpace& as, std::uint64_t va, const void* 
 std::size_t Kernel::access_remote(AddressSpace& as, std::uint64_t addr, void* buffer, std::size_t n, bool write) {
     auto* b = static_cast<std::uint8_t*>(buffer);
     std::size_t done = 0;
-    for_each_part(*this, as, addr, n, write, AddressSpace::FaultBy::populate, [&](std::uint8_t* host, std::size_t part, PhysAddr pa) {
-        if (write)
-            std::memcpy(host, b + done, part);
-        else
-            std::memcpy(b + done, host, part);
-        done += part;
-        core().kernel_access(pa, part, write);
-    });
+    for_each_part(*this, as, addr, n, write, AddressSpace::FaultBy::populate,
+                  [&](std::uint8_t* host, std::size_t part, PhysAddr pa) {
+                      if (write)
+                          std::memcpy(host, b + done, part);
+                      else
+                          std::memcpy(b + done, host, part);
+                      done += part;
+                      core().kernel_access(pa, part, write);
+                  });
     return done;
 }
 

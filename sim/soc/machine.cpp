@@ -22,8 +22,8 @@ constexpr std::uint32_t kPmcrA76 = 0x410b3000, kPmcrA55 = 0x41453000;
 
 const mem::DramTiming& timing_of(DramKind kind) {
     switch (kind) {
-    case DramKind::lpddr5_2736: return mem::kLpddr5_2736;
-    case DramKind::lpddr4x_2112: break;
+        case DramKind::lpddr5_2736: return mem::kLpddr5_2736;
+        case DramKind::lpddr4x_2112: break;
     }
     return mem::kLpddr4x2112;
 }
@@ -76,7 +76,8 @@ int RunResult::exit_code() const {
     return sig ? 128 + sig : status >> 8 & 0xff;
 }
 
-Machine::Machine(sc_core::sc_module_name name, const MachineConfig& config, const os::MountConfig& mounts, Picoseconds timeout)
+Machine::Machine(sc_core::sc_module_name name, const MachineConfig& config, const os::MountConfig& mounts,
+                 Picoseconds timeout)
     : sc_module(name), config_(config), bus_("bus") {
     const auto n = static_cast<unsigned>(config_.cpus.size());
     memory_ = std::make_unique<mem::PhysicalMemory>(PhysAddr(kDramBase), config_.dram_mib << 20);
@@ -137,7 +138,9 @@ Machine::Machine(sc_core::sc_module_name name, const MachineConfig& config, cons
         pointers.push_back(&c);
     }
     kernel_ = std::make_unique<os::Kernel>(pointers, *memory_, kernel_config(config_, mounts, timeout));
-    kernel_->set_mmio([this](int cpu, std::uint64_t address, bool write, std::uint64_t value) { return mmio(cpu, address, write, value); });
+    kernel_->set_mmio([this](int cpu, std::uint64_t address, bool write, std::uint64_t value) {
+        return mmio(cpu, address, write, value);
+    });
     kernel_->set_on_exit([this](int status) {
         ended_ = true;
         result_.timed_out = status == os::kStatusTimeout;
@@ -165,12 +168,13 @@ std::uint64_t Machine::mmio(int cpu, std::uint64_t address, bool write, std::uin
     sc_core::sc_time delay = to_sc_time(now) - sc_core::sc_time_stamp();
     bus_->b_transport(p, delay);
     p.clear_extension(&origin);
-    if (!p.is_response_ok()) throw std::logic_error("access to device register " + std::to_string(address) + " was refused: " + p.get_response_string());
+    if (!p.is_response_ok())
+        throw std::logic_error("access to device register " + std::to_string(address) +
+                               " was refused: " + p.get_response_string());
     return word;
 }
 
-RunResult Machine::run(os::InitProgram program, const std::function<bool(const RunResult&)>& poll,
-                       Picoseconds end_at) {
+RunResult Machine::run(os::InitProgram program, const std::function<bool(const RunResult&)>& poll, Picoseconds end_at) {
     kernel_->set_init(std::move(program));
     constexpr Picoseconds kSlice{5'000'000'000};
     const auto measure = [&] {

@@ -19,27 +19,28 @@
 
 #include <functional>
 
+#include <tlm_utils/simple_initiator_socket.h>
 #include <memory>
 #include <systemc>
-#include <tlm_utils/simple_initiator_socket.h>
 #include <vector>
 
 namespace rkperf::soc {
 
 /// How a run ended.
 struct RunResult {
-    bool finished{};      ///< the program ended by itself
-    bool timed_out{};     ///< --timeout-sim
-    bool interrupted{};   ///< Ctrl-C
-    int status{};         ///< wait status of the program
-    Picoseconds time{};   ///< simulated time at the end
+    bool finished{};    ///< the program ended by itself
+    bool timed_out{};   ///< --timeout-sim
+    bool interrupted{}; ///< Ctrl-C
+    int status{};       ///< wait status of the program
+    Picoseconds time{}; ///< simulated time at the end
     std::uint64_t user_instructions{}, kernel_instructions{};
     int exit_code() const; ///< as a shell reports it: the status, or 128 + signal
 };
 
 class Machine : public sc_core::sc_module {
   public:
-    Machine(sc_core::sc_module_name name, const MachineConfig& config, const os::MountConfig& mounts, Picoseconds timeout = kNever);
+    Machine(sc_core::sc_module_name name, const MachineConfig& config, const os::MountConfig& mounts,
+            Picoseconds timeout = kNever);
     ~Machine() override;
 
     os::Kernel& kernel() { return *kernel_; }

@@ -24,15 +24,15 @@ struct ElfImage {
     std::vector<ElfSegment> segments; ///< PT_LOAD, ascending addresses, page ranges disjoint
     std::string interpreter;          ///< PT_INTERP, empty for a static program
     bool exec_stack{};
-    std::uint64_t lowest() const;     ///< page that holds the first byte
-    std::uint64_t highest() const;    ///< end of the last segment
+    std::uint64_t lowest() const;       ///< page that holds the first byte
+    std::uint64_t highest() const;      ///< end of the last segment
     std::uint64_t phdr_address() const; ///< where the program headers are mapped (without bias), 0 if they are not
 };
 
 /// Why a file is not accepted.
 struct ElfError {
-    int errno_value{};     ///< what execve returns: ENOEXEC, EINVAL, ENOMEM
-    std::string reason;    ///< for a person: "not an ELF file", ...
+    int errno_value{};  ///< what execve returns: ENOEXEC, EINVAL, ENOMEM
+    std::string reason; ///< for a person: "not an ELF file", ...
 };
 
 /// Reads `n` bytes at `offset`; false if the file does not have them.

@@ -6,20 +6,20 @@
 #include "sim/os/sched/scheduler.h"
 #include "sim/os/signal/signals.h"
 
+#include <elf.h>
+#include <sys/mman.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <elf.h>
-#include <sys/mman.h>
 
 namespace rkperf::os {
 
 namespace {
 
-constexpr std::uint64_t kStackTop = 0xfffffffff000;         // STACK_TOP, without randomisation
-constexpr std::uint64_t kMmapBase = 0xfffff7fff000;         // below the largest stack gap
-constexpr std::uint64_t kPieBase = 0xaaaaaaaa0000;          // ELF_ET_DYN_BASE
-constexpr std::uint64_t kMaxArgStrings = 6ull << 20;        // three quarters of the default stack limit
+constexpr std::uint64_t kStackTop = 0xfffffffff000;  // STACK_TOP, without randomisation
+constexpr std::uint64_t kMmapBase = 0xfffff7fff000;  // below the largest stack gap
+constexpr std::uint64_t kPieBase = 0xaaaaaaaa0000;   // ELF_ET_DYN_BASE
+constexpr std::uint64_t kMaxArgStrings = 6ull << 20; // three quarters of the default stack limit
 constexpr std::uint64_t kMaxArgString = 32 * kPageSize;
 constexpr int kMaxInterpreters = 4;
 // mov x8, #__NR_rt_sigreturn; svc #0
@@ -27,7 +27,9 @@ constexpr std::uint32_t kTrampoline[] = {0xd2801168, 0xd4000001};
 
 constexpr unsigned hwcap_bits[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15, 16, 20};
 
-int to_prot(const ElfSegment& s) { return (s.read ? PROT_READ : 0) | (s.write ? PROT_WRITE : 0) | (s.exec ? PROT_EXEC : 0); }
+int to_prot(const ElfSegment& s) {
+    return (s.read ? PROT_READ : 0) | (s.write ? PROT_WRITE : 0) | (s.exec ? PROT_EXEC : 0);
+}
 
 ElfReader reader_of(const FileHandle& f) {
     return [f](std::uint64_t offset, std::span<std::uint8_t> to) {
@@ -47,7 +49,8 @@ std::int64_t map_image(Kernel& k, AddressSpace& as, const FileHandle& file, cons
         const std::uint64_t start = (s.vaddr + bias) & kPageMask;
         const std::uint64_t file_end = s.vaddr + bias + s.filesz, mem_end = s.vaddr + bias + s.memsz;
         if (s.filesz) {
-            const auto r = as.mmap(start, file_end - start, to_prot(s), MAP_PRIVATE | MAP_FIXED, file, s.offset & kPageMask);
+            const auto r =
+                as.mmap(start, file_end - start, to_prot(s), MAP_PRIVATE | MAP_FIXED, file, s.offset & kPageMask);
             if (r < 0) return r;
         }
         const std::uint64_t bss = s.filesz ? (file_end + kPageSize - 1) & kPageMask : start;
@@ -82,8 +85,9 @@ std::uint64_t elf_hwcap() {
 namespace {
 
 /// Builds the initial stack; returns the stack pointer, or negative errno.
-std::int64_t build_stack(Kernel& k, Task& t, AddressSpace& as, const std::string& path, const std::vector<std::string>& argv,
-                         const std::vector<std::string>& envp, const Loaded& program, std::uint64_t entry, std::uint64_t base) {
+std::int64_t build_stack(Kernel& k, Task& t, AddressSpace& as, const std::string& path,
+                         const std::vector<std::string>& argv, const std::vector<std::string>& envp,
+                         const Loaded& program, std::uint64_t entry, std::uint64_t base) {
     std::uint64_t sp = kStackTop - 8;
     const auto push = [&](const void* data, std::size_t n) {
         sp -= n;
@@ -180,8 +184,8 @@ int resolve_script(Kernel& k, FileHandle& file, std::string& path, std::vector<s
 
 } // namespace
 
-std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& given_path, std::vector<std::string> argv,
-                       std::vector<std::string> envp) {
+std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& given_path,
+                       std::vector<std::string> argv, std::vector<std::string> envp) {
     Frame frame(k, KernelSymbol::bprm_execve);
     std::string path = given_path;
     const std::string comm_source = given_path;
@@ -213,7 +217,8 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
         const std::int64_t r = k.vfs().openat(-100, program.image.interpreter, 0, 0, interp_file);
         if (r < 0) return r;
         if (!interp_file->inode()) return -EACCES;
-        if (const int e = read_elf(reader_of(interp_file), interp_file->inode()->size(), interp.image, error)) return -e;
+        if (const int e = read_elf(reader_of(interp_file), interp_file->inode()->size(), interp.image, error))
+            return -e;
     }
     if (program.image.position_independent) program.bias = kPieBase - program.image.lowest();
 

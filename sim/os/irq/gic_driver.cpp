@@ -17,9 +17,7 @@ constexpr std::uint64_t kDefaultPriority = 0xa0a0a0a0;
 constexpr unsigned kSpurious = 1020, kFirstPpi = 16;
 } // namespace
 
-void GicDriver::init_distributor() {
-    os_.mmio_write(os_.config().gicd_base + GICD_CTLR, kCtlrEnableGrp1 | kCtlrAre);
-}
+void GicDriver::init_distributor() { os_.mmio_write(os_.config().gicd_base + GICD_CTLR, kCtlrEnableGrp1 | kCtlrAre); }
 
 void GicDriver::init_cpu(int cpu) {
     const std::uint64_t rd = os_.config().gicr_base + static_cast<unsigned>(cpu) * os_.config().gicr_stride;
@@ -52,8 +50,7 @@ void GicDriver::request_percpu(unsigned intid, std::string_view name, std::funct
 }
 
 void GicDriver::enable_percpu(unsigned intid, bool on) {
-    const std::uint64_t rd =
-        os_.config().gicr_base + static_cast<unsigned>(os_.this_cpu()) * os_.config().gicr_stride;
+    const std::uint64_t rd = os_.config().gicr_base + static_cast<unsigned>(os_.this_cpu()) * os_.config().gicr_stride;
     os_.mmio_write(rd + (on ? GICR_ISENABLER0 : GICR_ICENABLER0), 1u << intid);
 }
 
@@ -106,34 +103,34 @@ void GicDriver::handle_ipi(Ipi ipi) {
     const auto cpu = static_cast<unsigned>(os_.this_cpu());
     ++ipis_[cpu][static_cast<unsigned>(ipi)];
     switch (ipi) {
-    case Ipi::reschedule: {
-        Frame f(os_, KernelSymbol::scheduler_ipi);
-        os_.sched().ipi();
-        break;
-    }
-    case Ipi::call_func: {
-        Frame f(os_, KernelSymbol::generic_smp_call_function_single_interrupt);
-        while (!calls_[cpu].empty()) {
-            auto c = calls_[cpu].front();
-            calls_[cpu].pop_front();
-            c->fn();
-            c->done_at = os_.core().now();
-            c->done = true;
+        case Ipi::reschedule: {
+            Frame f(os_, KernelSymbol::scheduler_ipi);
+            os_.sched().ipi();
+            break;
         }
-        break;
-    }
-    case Ipi::irq_work: {
-        Frame f(os_, KernelSymbol::irq_work_run);
-        while (!works_[cpu].empty()) {
-            ke::IrqWork* w = works_[cpu].front();
-            works_[cpu].pop_front();
-            w->pending = false;
-            w->func();
+        case Ipi::call_func: {
+            Frame f(os_, KernelSymbol::generic_smp_call_function_single_interrupt);
+            while (!calls_[cpu].empty()) {
+                auto c = calls_[cpu].front();
+                calls_[cpu].pop_front();
+                c->fn();
+                c->done_at = os_.core().now();
+                c->done = true;
+            }
+            break;
         }
-        break;
-    }
-    case Ipi::timer: os_.time().ipi_timer(static_cast<int>(cpu)); break;
-    default: os_.pr_info("IPI " + std::to_string(static_cast<int>(ipi)) + " has no handler"); break;
+        case Ipi::irq_work: {
+            Frame f(os_, KernelSymbol::irq_work_run);
+            while (!works_[cpu].empty()) {
+                ke::IrqWork* w = works_[cpu].front();
+                works_[cpu].pop_front();
+                w->pending = false;
+                w->func();
+            }
+            break;
+        }
+        case Ipi::timer: os_.time().ipi_timer(static_cast<int>(cpu)); break;
+        default: os_.pr_info("IPI " + std::to_string(static_cast<int>(ipi)) + " has no handler"); break;
     }
 }
 

@@ -18,7 +18,14 @@ namespace rkperf::os {
 class Kernel;
 
 /// Numbers of the SGIs, in the kernel's own order.
-enum class Ipi : std::uint8_t { reschedule = 0, call_func = 1, cpu_stop = 2, cpu_crash_stop = 3, timer = 4, irq_work = 5 };
+enum class Ipi : std::uint8_t {
+    reschedule = 0,
+    call_func = 1,
+    cpu_stop = 2,
+    cpu_crash_stop = 3,
+    timer = 4,
+    irq_work = 5
+};
 
 class GicDriver {
   public:
@@ -48,7 +55,9 @@ class GicDriver {
         std::array<std::uint64_t, ke::kMaxCpus> count{};
     };
     const std::vector<PercpuIrq>& percpu_irqs() const { return percpu_; }
-    std::uint64_t ipi_count(int cpu, Ipi i) const { return ipis_[static_cast<unsigned>(cpu)][static_cast<unsigned>(i)]; }
+    std::uint64_t ipi_count(int cpu, Ipi i) const {
+        return ipis_[static_cast<unsigned>(cpu)][static_cast<unsigned>(i)];
+    }
 
   private:
     void dispatch(unsigned intid, ke::PtRegs& regs);

@@ -5,9 +5,9 @@
 #include "sim/os/kernel.h"
 #include "sim/os/sched/scheduler.h"
 
+#include <sys/mman.h>
 #include <algorithm>
 #include <cerrno>
-#include <sys/mman.h>
 
 namespace rkperf::os {
 
@@ -20,7 +20,8 @@ constexpr std::uint32_t kZapCost = 100, kCopyVmaCost = 250, kCopyPageCost = 220;
 AddressSpace::AddressSpace(Kernel& k) : os_(k), mmap_lock_(k), table_(k.pages()), asid_(k.alloc_asid()) {}
 
 AddressSpace::~AddressSpace() {
-    table_.for_each(0, 1ull << 48, [&](std::uint64_t, std::uint64_t& pte) { os_.pages().put(mem::desc::address(pte, 3)); });
+    table_.for_each(0, 1ull << 48,
+                    [&](std::uint64_t, std::uint64_t& pte) { os_.pages().put(mem::desc::address(pte, 3)); });
     os_.sched().forget(*this);
 }
 
@@ -161,8 +162,10 @@ void AddressSpace::remove_range(std::uint64_t start, std::uint64_t end) {
 
 namespace {
 bool can_merge(const Vma& a, const Vma& b) {
-    if (a.end != b.start || a.prot != b.prot || a.map_flags != b.map_flags || a.kind != b.kind || a.ops || b.ops) return false;
-    if (a.name != b.name || a.file != b.file || a.dont_copy != b.dont_copy || a.wipe_on_fork != b.wipe_on_fork) return false;
+    if (a.end != b.start || a.prot != b.prot || a.map_flags != b.map_flags || a.kind != b.kind || a.ops || b.ops)
+        return false;
+    if (a.name != b.name || a.file != b.file || a.dont_copy != b.dont_copy || a.wipe_on_fork != b.wipe_on_fork)
+        return false;
     if (a.map_flags & MAP_GROWSDOWN) return false;
     return !a.file || a.pgoff + ((a.end - a.start) >> kPageShift) == b.pgoff;
 }
@@ -197,8 +200,10 @@ void AddressSpace::unmap_all() {
 
 std::shared_ptr<AddressSpace> AddressSpace::fork() {
     auto child = std::make_shared<AddressSpace>(os_);
-    child->start_brk = start_brk, child->cur_brk = cur_brk, child->start_stack = start_stack, child->mmap_base = mmap_base;
-    child->start_code = start_code, child->end_code = end_code, child->start_data = start_data, child->end_data = end_data;
+    child->start_brk = start_brk, child->cur_brk = cur_brk, child->start_stack = start_stack,
+    child->mmap_base = mmap_base;
+    child->start_code = start_code, child->end_code = end_code, child->start_data = start_data,
+    child->end_data = end_data;
     child->arg_start = arg_start, child->arg_end = arg_end, child->env_start = env_start, child->env_end = env_end;
     child->vdso = vdso;
     const ke::MutexGuard lock(mmap_lock_);

@@ -26,22 +26,22 @@ enum class VmaKind : std::uint8_t { anonymous, file, device_ops, special };
 
 struct Vma {
     std::uint64_t start{}, end{};
-    std::uint32_t prot{};       ///< PROT_*
-    std::uint32_t map_flags{};  ///< MAP_SHARED or MAP_PRIVATE, MAP_GROWSDOWN, MAP_LOCKED ...
-    std::uint64_t pgoff{};      ///< in pages
+    std::uint32_t prot{};      ///< PROT_*
+    std::uint32_t map_flags{}; ///< MAP_SHARED or MAP_PRIVATE, MAP_GROWSDOWN, MAP_LOCKED ...
+    std::uint64_t pgoff{};     ///< in pages
     VmaKind kind{VmaKind::anonymous};
-    FileHandle file;            ///< file mappings and perf files
-    std::string name;           ///< "[heap]", "[stack]", "[vdso]" for special and well-known ones
-    ke::FileOperations* ops{};  ///< perf files
+    FileHandle file;                          ///< file mappings and perf files
+    std::string name;                         ///< "[heap]", "[stack]", "[vdso]" for special and well-known ones
+    ke::FileOperations* ops{};                ///< perf files
     std::shared_ptr<ke::MmapRequest> request; ///< what ops saw
-    std::uint32_t max_prot{7};  ///< mprotect may not exceed it
+    std::uint32_t max_prot{7};                ///< mprotect may not exceed it
     bool dont_copy{}, dont_expand{}, dont_dump{}, wipe_on_fork{};
 };
 
 /// Why a fault could not be resolved.
 struct FaultResult {
-    int signal{};   ///< 0: resolved; SIGSEGV or SIGBUS
-    int code{};     ///< SEGV_MAPERR, SEGV_ACCERR, BUS_ADRERR ...
+    int signal{}; ///< 0: resolved; SIGSEGV or SIGBUS
+    int code{};   ///< SEGV_MAPERR, SEGV_ACCERR, BUS_ADRERR ...
     bool major{};
 };
 
@@ -74,10 +74,12 @@ class AddressSpace : public ke::MmInfo, public std::enable_shared_from_this<Addr
     std::uint16_t asid() const { return asid_; }
 
     // --- system calls; addresses and lengths in bytes; negative errno or result ---
-    std::int64_t mmap(std::uint64_t addr, std::uint64_t length, int prot, int flags, FileHandle file, std::uint64_t offset);
+    std::int64_t mmap(std::uint64_t addr, std::uint64_t length, int prot, int flags, FileHandle file,
+                      std::uint64_t offset);
     std::int64_t munmap(std::uint64_t addr, std::uint64_t length);
     std::int64_t mprotect(std::uint64_t addr, std::uint64_t length, int prot);
-    std::int64_t mremap(std::uint64_t old_addr, std::uint64_t old_len, std::uint64_t new_len, int flags, std::uint64_t new_addr);
+    std::int64_t mremap(std::uint64_t old_addr, std::uint64_t old_len, std::uint64_t new_len, int flags,
+                        std::uint64_t new_addr);
     std::int64_t madvise(std::uint64_t addr, std::uint64_t length, int advice);
     std::int64_t brk(std::uint64_t addr);
     std::int64_t msync(std::uint64_t addr, std::uint64_t length, int flags);
@@ -95,7 +97,7 @@ class AddressSpace : public ke::MmInfo, public std::enable_shared_from_this<Addr
     /// Drops all mappings (exec, exit). Calls perf's mmap_close.
     void unmap_all();
 
-    const Vma* find(std::uint64_t addr) const; ///< the mapping that contains addr, or null
+    const Vma* find(std::uint64_t addr) const;                         ///< the mapping that contains addr, or null
     const std::map<std::uint64_t, Vma>& vmas() const { return vmas_; } ///< by start
     ke::VmaInfo info(const Vma& v) const;
 
@@ -109,8 +111,8 @@ class AddressSpace : public ke::MmInfo, public std::enable_shared_from_this<Addr
     std::uint64_t start_code{}, end_code{}, start_data{}, end_data{}, arg_start{}, arg_end{}, env_start{}, env_end{};
     std::uint64_t total_vm() const; ///< pages
     std::uint64_t rss() const { return rss_; }
-    std::uint64_t locked_vm{};  ///< pages
-    std::uint64_t vdso{};       ///< address of the signal trampoline page
+    std::uint64_t locked_vm{}; ///< pages
+    std::uint64_t vdso{};      ///< address of the signal trampoline page
 
   private:
     using Iter = std::map<std::uint64_t, Vma>::iterator;

@@ -3,8 +3,8 @@
 #include "sim/os/kernel.h"
 #include "sim/os/mm/address_space.h"
 
-#include <cstring>
 #include <sys/mman.h>
+#include <cstring>
 
 namespace rkperf::os {
 
@@ -60,7 +60,8 @@ FaultResult AddressSpace::handle_fault(std::uint64_t addr, bool write, bool exec
         const Found found = look(*v, page);
         Frame f(os_, KernelSymbol::handle_mm_fault);
         const std::uint64_t pte = found.pte;
-        const bool spurious = d::is_valid(pte) && (pte & d::kApUser) && !(write && (pte & d::kApReadOnly)) && !(exec && (pte & d::kUxn));
+        const bool spurious =
+            d::is_valid(pte) && (pte & d::kApUser) && !(write && (pte & d::kApReadOnly)) && !(exec && (pte & d::kUxn));
         if (spurious || fault_in(found, page, write, r) == Step::done) break;
     }
     if (r.signal == 0) {
@@ -69,7 +70,8 @@ FaultResult AddressSpace::handle_fault(std::uint64_t addr, bool write, bool exec
         else
             ++t.min_flt;
         if (counted)
-            os_.perf().perf_sw_event(r.major ? PERF_COUNT_SW_PAGE_FAULTS_MAJ : PERF_COUNT_SW_PAGE_FAULTS_MIN, 1, regs, addr);
+            os_.perf().perf_sw_event(r.major ? PERF_COUNT_SW_PAGE_FAULTS_MAJ : PERF_COUNT_SW_PAGE_FAULTS_MIN, 1, regs,
+                                     addr);
     }
     return r;
 }

@@ -4,9 +4,9 @@
 #include "sim/os/mm/address_space.h"
 #include "sim/os/mm/shmem.h"
 
+#include <sys/mman.h>
 #include <algorithm>
 #include <cerrno>
-#include <sys/mman.h>
 
 namespace rkperf::os {
 
@@ -95,11 +95,13 @@ std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int pr
     os_.perf().perf_event_mmap(info(it->second));
     if ((flags & (MAP_POPULATE | MAP_LOCKED)) && prot != PROT_NONE && !it->second.ops)
         for (std::uint64_t a = start; a < start + len; a += kPageSize)
-            if (!lookup(a, false) && handle_fault(a, prot & PROT_WRITE && !shared, false, FaultBy::populate).signal) break;
+            if (!lookup(a, false) && handle_fault(a, prot & PROT_WRITE && !shared, false, FaultBy::populate).signal)
+                break;
     return static_cast<std::int64_t>(start);
 }
 
-std::int64_t AddressSpace::map_special(std::uint64_t addr, std::uint64_t length, int prot, std::string name, int flags) {
+std::int64_t AddressSpace::map_special(std::uint64_t addr, std::uint64_t length, int prot, std::string name,
+                                       int flags) {
     Vma v;
     v.start = addr;
     v.end = addr + align_up(length);
@@ -217,7 +219,8 @@ std::int64_t AddressSpace::mremap(std::uint64_t old_addr, std::uint64_t old_len,
         pte = 0;
     });
     for (const auto& [va, pte] : entries) *table_.entry(va - old_addr + to, true) = pte;
-    std::uint32_t cost = static_cast<std::uint32_t>(entries.size()) * kMoveCost + zap(old_addr + keep, old_addr + old_len);
+    std::uint32_t cost =
+        static_cast<std::uint32_t>(entries.size()) * kMoveCost + zap(old_addr + keep, old_addr + old_len);
     vmas_.erase(it);
     cost += flush(old_addr, old_addr + old_len);
     std::shared_ptr<ke::MmapRequest> old_request = moved.request;
@@ -238,11 +241,28 @@ std::int64_t AddressSpace::madvise(std::uint64_t addr, std::uint64_t length, int
     Frame f(os_, KernelSymbol::do_madvise);
     const ke::MutexGuard lock(mmap_lock_);
     switch (advice) {
-    case MADV_NORMAL: case MADV_RANDOM: case MADV_SEQUENTIAL: case MADV_WILLNEED: case MADV_DONTNEED: case MADV_FREE:
-    case MADV_REMOVE: case MADV_DONTFORK: case MADV_DOFORK: case MADV_MERGEABLE: case MADV_UNMERGEABLE: case MADV_HUGEPAGE:
-    case MADV_NOHUGEPAGE: case MADV_DONTDUMP: case MADV_DODUMP: case MADV_WIPEONFORK: case MADV_KEEPONFORK: case MADV_COLD:
-    case MADV_PAGEOUT: case MADV_POPULATE_READ: case MADV_POPULATE_WRITE: break;
-    default: return -EINVAL;
+        case MADV_NORMAL:
+        case MADV_RANDOM:
+        case MADV_SEQUENTIAL:
+        case MADV_WILLNEED:
+        case MADV_DONTNEED:
+        case MADV_FREE:
+        case MADV_REMOVE:
+        case MADV_DONTFORK:
+        case MADV_DOFORK:
+        case MADV_MERGEABLE:
+        case MADV_UNMERGEABLE:
+        case MADV_HUGEPAGE:
+        case MADV_NOHUGEPAGE:
+        case MADV_DONTDUMP:
+        case MADV_DODUMP:
+        case MADV_WIPEONFORK:
+        case MADV_KEEPONFORK:
+        case MADV_COLD:
+        case MADV_PAGEOUT:
+        case MADV_POPULATE_READ:
+        case MADV_POPULATE_WRITE: break;
+        default: return -EINVAL;
     }
     if (addr & ~kPageMask) return -EINVAL;
     const std::uint64_t end = addr + align_up(length);
@@ -261,29 +281,29 @@ std::int64_t AddressSpace::madvise(std::uint64_t addr, std::uint64_t length, int
         Vma& v = it->second;
         const std::uint64_t part_end = std::min(end, v.end);
         switch (advice) {
-        case MADV_DONTNEED:
-        case MADV_FREE:
-            if (v.map_flags & MAP_LOCKED) return -EINVAL;
-            if (advice == MADV_FREE && (v.file || v.ops)) return -EINVAL;
-            if (!v.ops) os_.charge(zap(at, part_end));
-            break;
-        case MADV_DONTFORK: v.dont_copy = true; break;
-        case MADV_DOFORK: v.dont_copy = v.ops != nullptr; break;
-        case MADV_DONTDUMP: v.dont_dump = true; break;
-        case MADV_DODUMP: v.dont_dump = false; break;
-        case MADV_WIPEONFORK:
-            if (v.file || (v.map_flags & MAP_SHARED)) return -EINVAL;
-            v.wipe_on_fork = true;
-            break;
-        case MADV_KEEPONFORK: v.wipe_on_fork = false; break;
-        case MADV_POPULATE_READ:
-        case MADV_POPULATE_WRITE:
-            for (std::uint64_t a = at; a < part_end; a += kPageSize) {
-                const bool write = advice == MADV_POPULATE_WRITE;
-                if (!lookup(a, write) && handle_fault(a, write, false, FaultBy::populate).signal) return -EFAULT;
-            }
-            break;
-        default: break; // hints without an effect that a program could see
+            case MADV_DONTNEED:
+            case MADV_FREE:
+                if (v.map_flags & MAP_LOCKED) return -EINVAL;
+                if (advice == MADV_FREE && (v.file || v.ops)) return -EINVAL;
+                if (!v.ops) os_.charge(zap(at, part_end));
+                break;
+            case MADV_DONTFORK: v.dont_copy = true; break;
+            case MADV_DOFORK: v.dont_copy = v.ops != nullptr; break;
+            case MADV_DONTDUMP: v.dont_dump = true; break;
+            case MADV_DODUMP: v.dont_dump = false; break;
+            case MADV_WIPEONFORK:
+                if (v.file || (v.map_flags & MAP_SHARED)) return -EINVAL;
+                v.wipe_on_fork = true;
+                break;
+            case MADV_KEEPONFORK: v.wipe_on_fork = false; break;
+            case MADV_POPULATE_READ:
+            case MADV_POPULATE_WRITE:
+                for (std::uint64_t a = at; a < part_end; a += kPageSize) {
+                    const bool write = advice == MADV_POPULATE_WRITE;
+                    if (!lookup(a, write) && handle_fault(a, write, false, FaultBy::populate).signal) return -EFAULT;
+                }
+                break;
+            default: break; // hints without an effect that a program could see
         }
         at = part_end;
     }

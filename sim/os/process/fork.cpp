@@ -5,10 +5,10 @@
 #include "sim/os/signal/signals.h"
 #include "sim/os/time/time_keeper.h"
 
+#include <sched.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <sched.h>
 
 namespace rkperf::os {
 
@@ -21,15 +21,15 @@ constexpr std::uint64_t kCloneIntoCgroup = 0x200000000ull, kCloneClearSighand = 
 std::array<Rlimit, 16> default_rlimits() {
     std::array<Rlimit, 16> r;
     r.fill({kInfinity, kInfinity});
-    r[3] = {8ull << 20, kInfinity};   // STACK
-    r[4] = {0, kInfinity};            // CORE
-    r[6] = {31000, 31000};            // NPROC
-    r[7] = {1024, 524288};            // NOFILE
-    r[8] = {8ull << 20, 8ull << 20};  // MEMLOCK
-    r[11] = {31000, 31000};           // SIGPENDING
-    r[12] = {819200, 819200};         // MSGQUEUE
-    r[13] = {0, 0};                   // NICE
-    r[14] = {0, 0};                   // RTPRIO
+    r[3] = {8ull << 20, kInfinity};  // STACK
+    r[4] = {0, kInfinity};           // CORE
+    r[6] = {31000, 31000};           // NPROC
+    r[7] = {1024, 524288};           // NOFILE
+    r[8] = {8ull << 20, 8ull << 20}; // MEMLOCK
+    r[11] = {31000, 31000};          // SIGPENDING
+    r[12] = {819200, 819200};        // MSGQUEUE
+    r[13] = {0, 0};                  // NICE
+    r[14] = {0, 0};                  // RTPRIO
     return r;
 }
 
@@ -133,7 +133,8 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
     if ((flags & CLONE_THREAD) && !(flags & CLONE_SIGHAND)) return -EINVAL;
     if ((flags & CLONE_SIGHAND) && !(flags & CLONE_VM)) return -EINVAL;
     if ((flags & kCloneClearSighand) && (flags & CLONE_SIGHAND)) return -EINVAL;
-    if (flags & (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWCGROUP)) {
+    if (flags &
+        (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWCGROUP)) {
         k.pr_info("clone: namespaces are not implemented: EINVAL");
         return -EINVAL;
     }

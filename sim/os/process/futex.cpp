@@ -15,8 +15,8 @@ namespace rkperf::os {
 
 namespace {
 
-constexpr int kWait = 0, kWake = 1, kRequeue = 3, kCmpRequeue = 4, kWakeOp = 5, kLockPi = 6, kUnlockPi = 7, kTrylockPi = 8,
-              kWaitBitset = 9, kWakeBitset = 10, kLockPi2 = 13;
+constexpr int kWait = 0, kWake = 1, kRequeue = 3, kCmpRequeue = 4, kWakeOp = 5, kLockPi = 6, kUnlockPi = 7,
+              kTrylockPi = 8, kWaitBitset = 9, kWakeBitset = 10, kLockPi2 = 13;
 constexpr int kPrivate = 128, kClockRealtime = 256;
 constexpr std::uint32_t kWaiters = 0x80000000, kOwnerDied = 0x40000000, kTidMask = 0x3fffffff;
 
@@ -102,8 +102,8 @@ std::int64_t sleep(Kernel& k, Task& t, FutexWaiter& w, std::uint64_t deadline) {
     return result;
 }
 
-std::int64_t wait(Kernel& k, Task& t, std::uint64_t uaddr, bool is_private, std::uint32_t expected, std::uint64_t deadline,
-                  std::uint32_t bitset) {
+std::int64_t wait(Kernel& k, Task& t, std::uint64_t uaddr, bool is_private, std::uint32_t expected,
+                  std::uint64_t deadline, std::uint32_t bitset) {
     if (!bitset) return -EINVAL;
     FutexKey key;
     if (const int e = key_of(k, t, uaddr, is_private, key)) return e;
@@ -152,8 +152,8 @@ int requeue(Kernel& k, const FutexKey& from, const FutexKey& to, int count) {
     return n;
 }
 
-std::int64_t wake_op(Kernel& k, Task& t, const FutexKey& key, std::uint64_t uaddr2, bool is_private, int count, int count2,
-                     std::uint32_t op) {
+std::int64_t wake_op(Kernel& k, Task& t, const FutexKey& key, std::uint64_t uaddr2, bool is_private, int count,
+                     int count2, std::uint32_t op) {
     FutexKey key2;
     if (const int bad = key_of(k, t, uaddr2, is_private, key2)) return bad;
     std::uint32_t arg = op >> 12 & 0xfff;
@@ -164,23 +164,23 @@ std::int64_t wake_op(Kernel& k, Task& t, const FutexKey& key, std::uint64_t uadd
     const int e = access_word(k, t, uaddr2, true, [&](std::uint32_t& word) {
         old = word;
         switch (kind & 7) {
-        case 0: word = arg; break;
-        case 1: word += arg; break;
-        case 2: word |= arg; break;
-        case 3: word &= ~arg; break;
-        default: word ^= arg; break;
+            case 0: word = arg; break;
+            case 1: word += arg; break;
+            case 2: word |= arg; break;
+            case 3: word &= ~arg; break;
+            default: word ^= arg; break;
         }
     });
     if (e) return e;
     const auto o = static_cast<std::int32_t>(old), c = static_cast<std::int32_t>(cmparg);
     bool also = false;
     switch (cmp) {
-    case 0: also = o == c; break;
-    case 1: also = o != c; break;
-    case 2: also = o < c; break;
-    case 3: also = o <= c; break;
-    case 4: also = o > c; break;
-    default: also = o >= c; break;
+        case 0: also = o == c; break;
+        case 1: also = o != c; break;
+        case 2: also = o < c; break;
+        case 3: also = o <= c; break;
+        case 4: also = o > c; break;
+        default: also = o >= c; break;
     }
     int n = wake_key(k, key, count, ~0u);
     if (also) n += wake_key(k, key2, count2, ~0u);
@@ -273,7 +273,8 @@ void exit_pi_futexes(Kernel& k, Task& t) {
         unsigned others = 0;
         FutexWaiter* w = top_pi_waiter(k, key, others);
         const std::uint32_t word = hand_over(k, *w, others, kOwnerDied);
-        const auto pa = key.space == FutexKey::kShared ? std::optional(PhysAddr(key.address)) : w->task->as->lookup(key.address, true);
+        const auto pa = key.space == FutexKey::kShared ? std::optional(PhysAddr(key.address))
+                                                       : w->task->as->lookup(key.address, true);
         if (!pa) continue;
         std::memcpy(k.memory().host(*pa), &word, sizeof word);
         k.core().kernel_access(*pa, sizeof word, true);
@@ -300,43 +301,43 @@ std::int64_t do_futex(Kernel& k, Task& t, const SyscallArgs& a) {
     const auto val3 = static_cast<std::uint32_t>(a[5]);
     std::uint64_t deadline = 0;
     switch (cmd) {
-    case kWait:
-    case kWaitBitset: {
-        if (const auto r = deadline_of(k, a[3], cmd == kWaitBitset, realtime, deadline)) return r;
-        return wait(k, t, uaddr, is_private, val, deadline, cmd == kWait ? ~0u : val3);
-    }
-    case kWake: return futex_wake(k, t, uaddr, is_private, std::max(static_cast<int>(val), 1), ~0u);
-    case kWakeBitset: return futex_wake(k, t, uaddr, is_private, std::max(static_cast<int>(val), 1), val3);
-    case kRequeue:
-    case kCmpRequeue: {
-        const int nr_requeue = static_cast<int>(a[3]);
-        if (static_cast<int>(val) < 0 || nr_requeue < 0) return -EINVAL;
-        FutexKey key, key2;
-        if (const int e = key_of(k, t, uaddr, is_private, key)) return e;
-        if (const int e = key_of(k, t, a[4], is_private, key2)) return e;
-        if (cmd == kCmpRequeue) {
-            std::uint32_t word = 0;
-            if (access_word(k, t, uaddr, false, [&](std::uint32_t now) { word = now; })) return -EFAULT;
-            if (word != val3) return -EAGAIN;
+        case kWait:
+        case kWaitBitset: {
+            if (const auto r = deadline_of(k, a[3], cmd == kWaitBitset, realtime, deadline)) return r;
+            return wait(k, t, uaddr, is_private, val, deadline, cmd == kWait ? ~0u : val3);
         }
-        const IrqGuard guard(k);
-        const int woken = wake_key(k, key, static_cast<int>(val), ~0u);
-        const int moved = requeue(k, key, key2, nr_requeue);
-        return cmd == kCmpRequeue ? woken + moved : woken;
-    }
-    case kWakeOp: {
-        FutexKey key;
-        if (const int e = key_of(k, t, uaddr, is_private, key)) return e;
-        return wake_op(k, t, key, a[4], is_private, static_cast<int>(val), static_cast<int>(a[3]), val3);
-    }
-    case kLockPi:
-    case kLockPi2: {
-        if (const auto r = deadline_of(k, a[3], true, cmd == kLockPi || realtime, deadline)) return r;
-        return lock_pi(k, t, uaddr, is_private, deadline, false);
-    }
-    case kTrylockPi: return lock_pi(k, t, uaddr, is_private, 0, true);
-    case kUnlockPi: return unlock_pi(k, t, uaddr, is_private);
-    default: return -ENOSYS;
+        case kWake: return futex_wake(k, t, uaddr, is_private, std::max(static_cast<int>(val), 1), ~0u);
+        case kWakeBitset: return futex_wake(k, t, uaddr, is_private, std::max(static_cast<int>(val), 1), val3);
+        case kRequeue:
+        case kCmpRequeue: {
+            const int nr_requeue = static_cast<int>(a[3]);
+            if (static_cast<int>(val) < 0 || nr_requeue < 0) return -EINVAL;
+            FutexKey key, key2;
+            if (const int e = key_of(k, t, uaddr, is_private, key)) return e;
+            if (const int e = key_of(k, t, a[4], is_private, key2)) return e;
+            if (cmd == kCmpRequeue) {
+                std::uint32_t word = 0;
+                if (access_word(k, t, uaddr, false, [&](std::uint32_t now) { word = now; })) return -EFAULT;
+                if (word != val3) return -EAGAIN;
+            }
+            const IrqGuard guard(k);
+            const int woken = wake_key(k, key, static_cast<int>(val), ~0u);
+            const int moved = requeue(k, key, key2, nr_requeue);
+            return cmd == kCmpRequeue ? woken + moved : woken;
+        }
+        case kWakeOp: {
+            FutexKey key;
+            if (const int e = key_of(k, t, uaddr, is_private, key)) return e;
+            return wake_op(k, t, key, a[4], is_private, static_cast<int>(val), static_cast<int>(a[3]), val3);
+        }
+        case kLockPi:
+        case kLockPi2: {
+            if (const auto r = deadline_of(k, a[3], true, cmd == kLockPi || realtime, deadline)) return r;
+            return lock_pi(k, t, uaddr, is_private, deadline, false);
+        }
+        case kTrylockPi: return lock_pi(k, t, uaddr, is_private, 0, true);
+        case kUnlockPi: return unlock_pi(k, t, uaddr, is_private);
+        default: return -ENOSYS;
     }
 }
 

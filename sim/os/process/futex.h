@@ -21,9 +21,9 @@ struct FutexWaiter {
     FutexKey key;
     std::uint32_t bitset{};
     bool woken{};
-    bool pi{};               ///< waits to be given the lock
-    int owner{};             ///< pi: thread that has it
-    bool queued{};           ///< was put on the list
+    bool pi{};     ///< waits to be given the lock
+    int owner{};   ///< pi: thread that has it
+    bool queued{}; ///< was put on the list
 };
 
 /// All waiters, in order of arrival.

@@ -29,11 +29,11 @@ inline std::uint64_t weight(const SchedEntity& e) {
 inline bool is_rt(const SchedEntity& e) { return e.policy == kSchedFifo || e.policy == kSchedRr; }
 
 struct RunQueue {
-    std::vector<Task*> rt;     ///< queued real-time tasks, highest priority first, FIFO within one
-    std::vector<Task*> fair;   ///< queued fair tasks, by vruntime, then order of arrival
+    std::vector<Task*> rt;   ///< queued real-time tasks, highest priority first, FIFO within one
+    std::vector<Task*> fair; ///< queued fair tasks, by vruntime, then order of arrival
     std::uint64_t min_vruntime{};
-    std::uint64_t load{};      ///< sum of weights, running one included
-    unsigned nr{};             ///< tasks on the queue, running one included
+    std::uint64_t load{};           ///< sum of weights, running one included
+    unsigned nr{};                  ///< tasks on the queue, running one included
     Picoseconds resched_at{kNever}; ///< another CPU asked for a choice of task at this time of its own
 };
 

@@ -26,9 +26,7 @@ Picoseconds Scheduler::next_runnable(int cpu) const {
     return best;
 }
 
-bool Scheduler::may_run_now(const Task& t, int cpu) const {
-    return t.se.runnable_at <= os_.pcpu(cpu).core->now();
-}
+bool Scheduler::may_run_now(const Task& t, int cpu) const { return t.se.runnable_at <= os_.pcpu(cpu).core->now(); }
 
 void Scheduler::insert(RunQueue& q, Task& t, bool first) {
     t.se.order = ++order_;
@@ -38,8 +36,8 @@ void Scheduler::insert(RunQueue& q, Task& t, bool first) {
             std::find_if(q.rt.begin(), q.rt.end(), [&](const Task* o) { return o->se.rt_priority < beat; });
         q.rt.insert(pos, &t);
     } else {
-        const auto pos = std::find_if(q.fair.begin(), q.fair.end(),
-                                      [&](const Task* o) { return o->se.vruntime > t.se.vruntime; });
+        const auto pos =
+            std::find_if(q.fair.begin(), q.fair.end(), [&](const Task* o) { return o->se.vruntime > t.se.vruntime; });
         q.fair.insert(pos, &t);
     }
 }
@@ -103,8 +101,8 @@ int Scheduler::select_rt_cpu(const Task& t) const {
         if (is_rt(curr.se)) urgency = 1 + curr.se.rt_priority;
         if (!q.rt.empty()) urgency = std::max(urgency, 1 + q.rt.front()->se.rt_priority);
         const std::uint64_t cap = os_.config().cpu_capacity[static_cast<unsigned>(c)];
-        const std::uint64_t key = std::uint64_t{static_cast<unsigned>(127 - urgency)} << 32 |
-                                  std::uint64_t{c == t.task_cpu} << 16 | cap;
+        const std::uint64_t key =
+            std::uint64_t{static_cast<unsigned>(127 - urgency)} << 32 | std::uint64_t{c == t.task_cpu} << 16 | cap;
         if (best >= 0 && key <= best_key) continue;
         best = c;
         best_key = key;
@@ -403,10 +401,13 @@ void Scheduler::tick() {
                 curr.need_resched = curr.se.slice_used = true;
         } else if (!is_rt(curr.se) && !q.fair.empty()) {
             const std::uint64_t n = q.nr;
-            const std::uint64_t period = n > fair::kLatencyNs / fair::kMinGranularityNs ? n * fair::kMinGranularityNs : fair::kLatencyNs;
-            const std::uint64_t slice = std::max(period * fair::weight(curr.se) / std::max<std::uint64_t>(q.load, 1), fair::kMinGranularityNs);
+            const std::uint64_t period =
+                n > fair::kLatencyNs / fair::kMinGranularityNs ? n * fair::kMinGranularityNs : fair::kLatencyNs;
+            const std::uint64_t slice =
+                std::max(period * fair::weight(curr.se) / std::max<std::uint64_t>(q.load, 1), fair::kMinGranularityNs);
             const std::uint64_t ran = curr.sum_exec_runtime - curr.se.slice_start_runtime;
-            if (ran > slice || (ran >= fair::kMinGranularityNs && curr.se.vruntime > q.fair.front()->se.vruntime + slice))
+            if (ran > slice ||
+                (ran >= fair::kMinGranularityNs && curr.se.vruntime > q.fair.front()->se.vruntime + slice))
                 curr.need_resched = true;
         }
     }

@@ -24,8 +24,8 @@ class Scheduler {
     /// First wake-up of a forked task.
     void wake_up_new_task(Task& t);
     void yield();
-    void tick();                            ///< of this CPU, interrupts masked
-    void ipi();                             ///< the reschedule interrupt has come
+    void tick(); ///< of this CPU, interrupts masked
+    void ipi();  ///< the reschedule interrupt has come
     int set_affinity(Task& t, ke::CpuMask mask);
     int set_policy(Task& t, int policy, int rt_priority, int nice);
     void update_curr(int cpu);
@@ -65,7 +65,7 @@ class Scheduler {
     std::vector<std::unique_ptr<RunQueue>> rqs_;
     std::uint64_t switches_{}, order_{};
     Task* switched_from_[ke::kMaxCpus]{};
-    Task* leaving_[ke::kMaxCpus]{};               ///< must be queued on another CPU once it has left this one
+    Task* leaving_[ke::kMaxCpus]{};                 ///< must be queued on another CPU once it has left this one
     const AddressSpace* active_as_[ke::kMaxCpus]{}; ///< lazily kept over kernel threads
 };
 

@@ -14,7 +14,8 @@ namespace {
 // Layout of struct rt_sigframe (arch/arm64: siginfo, ucontext) and of the records in sigcontext.__reserved.
 constexpr std::uint64_t kUcontext = 128;
 constexpr std::uint64_t kUcStack = kUcontext + 16, kUcSigmask = kUcontext + 40;
-constexpr std::uint64_t kMcontext = kUcontext + 176; ///< fault_address, regs[31], sp, pc, pstate, then 16-aligned records
+constexpr std::uint64_t kMcontext =
+    kUcontext + 176; ///< fault_address, regs[31], sp, pc, pstate, then 16-aligned records
 constexpr std::uint64_t kReserved = kMcontext + 288;
 constexpr std::uint64_t kFrameBytes = kReserved + 4096;
 constexpr std::uint64_t kFrameRecord = kFrameBytes; ///< fp, lr
@@ -22,15 +23,15 @@ constexpr std::uint64_t kTotal = kFrameBytes + 16;
 constexpr std::uint32_t kFpsimdMagic = 0x46508001, kFpsimdSize = 528;
 constexpr std::uint32_t kEsrMagic = 0x45535201, kEsrSize = 16;
 
-constexpr std::uint64_t kSaNodefer = 0x40000000, kSaResethand = 0x80000000, kSaRestart = 0x10000000, kSaOnstack = 0x08000000,
-                        kSaRestorer = 0x04000000;
+constexpr std::uint64_t kSaNodefer = 0x40000000, kSaResethand = 0x80000000, kSaRestart = 0x10000000,
+                        kSaOnstack = 0x08000000, kSaRestorer = 0x04000000;
 constexpr int kSsDisable = 2, kSsOnstack = 1;
 constexpr std::uint64_t kSsAutodisarm = 1ull << 31;
 constexpr SigSet bit(int signo) { return 1ull << (signo - 1); }
 constexpr SigSet kStop = bit(SIGSTOP) | bit(SIGTSTP) | bit(SIGTTIN) | bit(SIGTTOU);
 constexpr SigSet kIgnore = bit(SIGCHLD) | bit(SIGCONT) | bit(SIGURG) | bit(SIGWINCH);
-constexpr SigSet kCore = bit(SIGQUIT) | bit(SIGILL) | bit(SIGTRAP) | bit(SIGABRT) | bit(SIGFPE) | bit(SIGSEGV) | bit(SIGBUS) |
-                         bit(SIGSYS) | bit(SIGXCPU) | bit(SIGXFSZ);
+constexpr SigSet kCore = bit(SIGQUIT) | bit(SIGILL) | bit(SIGTRAP) | bit(SIGABRT) | bit(SIGFPE) | bit(SIGSEGV) |
+                         bit(SIGBUS) | bit(SIGSYS) | bit(SIGXCPU) | bit(SIGXFSZ);
 
 bool on_altstack(const Task& t, std::uint64_t sp) {
     return t.altstack_size && sp > t.altstack_sp && sp <= t.altstack_sp + t.altstack_size;
@@ -53,13 +54,17 @@ int Signals::setup_frame(Task& t, const SigInfo& info, const SigAction& action, 
     Frame fr(os_, KernelSymbol::setup_rt_frame);
     a64::CpuState& u = os_.user();
     std::uint64_t sp = u.x[a64::kSp];
-    if ((action.flags & kSaOnstack) && !(t.altstack_flags & kSsDisable) && !on_altstack(t, sp)) sp = t.altstack_sp + t.altstack_size;
+    if ((action.flags & kSaOnstack) && !(t.altstack_flags & kSsDisable) && !on_altstack(t, sp))
+        sp = t.altstack_sp + t.altstack_size;
     const std::uint64_t frame = (sp & ~std::uint64_t{15}) - kTotal;
 
     std::vector<std::uint8_t> f(kTotal);
     std::memcpy(f.data(), info.raw.data(), info.raw.size());
     put<std::uint64_t>(f, kUcStack, t.altstack_sp);
-    put<std::int32_t>(f, kUcStack + 8, t.altstack_flags == kSsDisable ? kSsDisable : on_altstack(t, u.x[a64::kSp]) ? kSsOnstack : 0);
+    put<std::int32_t>(f, kUcStack + 8,
+                      t.altstack_flags == kSsDisable  ? kSsDisable
+                      : on_altstack(t, u.x[a64::kSp]) ? kSsOnstack
+                                                      : 0);
     put<std::uint64_t>(f, kUcStack + 16, t.altstack_size);
     put<SigSet>(f, kUcSigmask, old_mask);
     put<std::uint64_t>(f, kMcontext, t.fault_address);
@@ -98,7 +103,8 @@ std::int64_t Signals::sigreturn() {
     Task& t = os_.cur();
     const std::uint64_t frame = os_.user().x[a64::kSp];
     std::vector<std::uint8_t> f(kTotal);
-    const bool ok = !(frame & 15) && !os_.get_user(f.data(), frame, f.size()) && get<std::uint32_t>(f, kReserved) == kFpsimdMagic;
+    const bool ok =
+        !(frame & 15) && !os_.get_user(f.data(), frame, f.size()) && get<std::uint32_t>(f, kReserved) == kFpsimdMagic;
     const std::uint64_t pstate = ok ? get<std::uint64_t>(f, kMcontext + 272) : 0;
     // Only flags and the like may come back from user memory: the mode bits must be EL0t, nothing masked.
     if (!ok || (pstate & 0x3df)) {
@@ -202,8 +208,8 @@ void Signals::restart_or_interrupt(Task& t, bool sa_restart, bool handler) {
 
 void Signals::stop_here(Task& t) {
     t.state = TaskState::stopped;
-    while (t.process->group_stop_signal && !(t.pending.set & bit(SIGKILL)) && !(t.process->shared_pending.set & bit(SIGKILL)) &&
-           !t.process->group_exit) {
+    while (t.process->group_stop_signal && !(t.pending.set & bit(SIGKILL)) &&
+           !(t.process->shared_pending.set & bit(SIGKILL)) && !t.process->group_exit) {
         t.state = TaskState::stopped;
         os_.schedule();
     }

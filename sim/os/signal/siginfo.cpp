@@ -44,7 +44,8 @@ SigInfo siginfo_fault(int signo, int code, std::uint64_t addr) {
     return i;
 }
 
-SigInfo siginfo_child(int code, int pid, std::uint32_t uid, int status, std::uint64_t utime_ticks, std::uint64_t stime_ticks) {
+SigInfo siginfo_child(int code, int pid, std::uint32_t uid, int status, std::uint64_t utime_ticks,
+                      std::uint64_t stime_ticks) {
     SigInfo i = base(SIGCHLD, code);
     set<std::int32_t>(i, 16, pid);
     set<std::uint32_t>(i, 20, uid);

@@ -21,7 +21,7 @@ constexpr SigSet kIgnoredByDefault = bit(SIGCHLD) | bit(SIGCONT) | bit(SIGURG) |
 constexpr int kFirstRealtime = 32, kCapKill = 5;
 
 bool ignored(const Task& t, int signo) {
-    if (t.process->leader->pid == 1) return true; // has no handlers and cannot be killed
+    if (t.process->leader->pid == 1) return true;                // has no handlers and cannot be killed
     if ((t.blocked | t.real_blocked) & bit(signo)) return false; // may be caught once it is unblocked
     const std::uint64_t h = t.process->sighand->action[static_cast<unsigned>(signo)].handler;
     return h == 1 || (h == 0 && (kIgnoredByDefault & bit(signo)));
@@ -30,7 +30,8 @@ bool ignored(const Task& t, int signo) {
 bool may_signal(const Task& me, const Task& t, int signo) {
     if (me.process == t.process || Kernel::has_cap(me, kCapKill)) return true;
     if (signo == SIGCONT && me.process->sid == t.process->sid) return true;
-    return me.cred.euid == t.cred.suid || me.cred.euid == t.cred.uid || me.cred.uid == t.cred.suid || me.cred.uid == t.cred.uid;
+    return me.cred.euid == t.cred.suid || me.cred.euid == t.cred.uid || me.cred.uid == t.cred.suid ||
+           me.cred.uid == t.cred.uid;
 }
 
 void remove_all(PendingSignals& p, SigSet which) {
@@ -41,8 +42,8 @@ void remove_all(PendingSignals& p, SigSet which) {
 } // namespace
 
 bool Signals::pending(const Task& t) {
-    return ((t.pending.set | t.process->shared_pending.set) & ~t.blocked) || t.process->group_exit ||
-           t.exec_killed || (t.process->group_stop_signal && t.as);
+    return ((t.pending.set | t.process->shared_pending.set) & ~t.blocked) || t.process->group_exit || t.exec_killed ||
+           (t.process->group_stop_signal && t.as);
 }
 
 void Signals::wake(Task& t, bool fatal) {
@@ -157,14 +158,16 @@ bool Signals::dequeue(Task& t, SigSet blocked, SigInfo& info) {
         if (!ready) continue;
         const SigSet first = ready & kSynchronous ? ready & kSynchronous : ready;
         const int signo = __builtin_ctzll(first) + 1;
-        const auto it = std::find_if(p->queue.begin(), p->queue.end(), [&](const SigInfo& i) { return i.signo() == signo; });
+        const auto it =
+            std::find_if(p->queue.begin(), p->queue.end(), [&](const SigInfo& i) { return i.signo() == signo; });
         if (it != p->queue.end()) {
             info = *it;
             p->queue.erase(it);
         } else {
             info = siginfo_user(signo, 0, 0, 0);
         }
-        const bool more = std::any_of(p->queue.begin(), p->queue.end(), [&](const SigInfo& i) { return i.signo() == signo; });
+        const bool more =
+            std::any_of(p->queue.begin(), p->queue.end(), [&](const SigInfo& i) { return i.signo() == signo; });
         if (!more) p->set &= ~bit(signo);
         return true;
     }
@@ -186,8 +189,10 @@ void Signals::flush_ignored(Process& p, int signo) {
 
 void Signals::flush_handlers(Task& t) {
     for (SigAction& a : t.process->sighand->action)
-        if (a.handler != 1) a = SigAction{};
-        else a = SigAction{1, 0, 0, 0};
+        if (a.handler != 1)
+            a = SigAction{};
+        else
+            a = SigAction{1, 0, 0, 0};
 }
 
 int Signals::do_sigaction(Task& t, int signo, const SigAction* act, SigAction* old) {

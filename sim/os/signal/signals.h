@@ -11,7 +11,8 @@ namespace rkperf::os {
 /// Builders of siginfo_t (asm-generic layout, 128 bytes).
 SigInfo siginfo_user(int signo, int code, int pid, std::uint32_t uid, std::uint64_t value = 0);
 SigInfo siginfo_fault(int signo, int code, std::uint64_t addr);
-SigInfo siginfo_child(int code, int pid, std::uint32_t uid, int status, std::uint64_t utime_ticks, std::uint64_t stime_ticks);
+SigInfo siginfo_child(int code, int pid, std::uint32_t uid, int status, std::uint64_t utime_ticks,
+                      std::uint64_t stime_ticks);
 SigInfo siginfo_poll(int signo, int code, std::int64_t band, int fd);
 SigInfo siginfo_perf(std::uint64_t addr, std::uint32_t type, std::uint64_t data); ///< SIGTRAP TRAP_PERF
 SigInfo siginfo_timer(int signo, int timerid, int overrun, std::uint64_t value);

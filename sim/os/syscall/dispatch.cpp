@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/os/kernel.h"
 #include "sim/os/syscall/dispatch.h"
+#include "sim/os/kernel.h"
 
 #include "sim/os/exec/id_registers.h"
 #include "sim/os/signal/signals.h"
@@ -55,7 +55,8 @@ void do_fault(Kernel& k, Task& t, bool exec) {
         return;
     }
     Frame f(k, KernelSymbol::do_page_fault);
-    const FaultResult r = t.as->handle_fault(addr, fault.write && !fault.cache_maintenance, exec, AddressSpace::FaultBy::user);
+    const FaultResult r =
+        t.as->handle_fault(addr, fault.write && !fault.cache_maintenance, exec, AddressSpace::FaultBy::user);
     if (r.signal) {
         // ESR_EL1: EC 0x20/0x24 (lower level instruction/data abort), IL, ISS with WnR and the fault status.
         t.fault_address = addr;
@@ -64,8 +65,10 @@ void do_fault(Kernel& k, Task& t, bool exec) {
     if (r.signal) {
         char text[160];
         std::snprintf(text, sizeof text, "%s[%d]: %s fault at address 0x%llx, pc 0x%llx", t.comm, t.pid,
-                      exec ? "fetch" : fault.write ? "write" : "read", static_cast<unsigned long long>(addr),
-                      static_cast<unsigned long long>(k.user().pc));
+                      exec          ? "fetch"
+                      : fault.write ? "write"
+                                    : "read",
+                      static_cast<unsigned long long>(addr), static_cast<unsigned long long>(k.user().pc));
         k.pr_info(text);
     }
     if (r.signal) k.signals().force(t, siginfo_fault(r.signal, r.code, exec ? k.user().pc : fault.addr));
@@ -97,56 +100,56 @@ void handle_sync_exception(Kernel& k, Task& t) {
     k.charge_bhb();
     k.core().set_irq_mask(false);
     switch (stop) {
-    case a64::Stop::svc: {
-        Frame f(k, KernelSymbol::el0_svc);
-        do_syscall(k, t);
-        break;
-    }
-    case a64::Stop::data_abort: {
-        Frame f(k, KernelSymbol::el0_da);
-        do_fault(k, t, false);
-        break;
-    }
-    case a64::Stop::insn_abort: {
-        Frame f(k, KernelSymbol::el0_ia);
-        do_fault(k, t, true);
-        break;
-    }
-    case a64::Stop::brk: {
-        Frame f(k, KernelSymbol::el0_dbg);
-        k.signals().force(t, siginfo_fault(SIGTRAP, 1 /* TRAP_BRKPT */, u.pc));
-        break;
-    }
-    // Without debug registers in use by perf or ptrace there is nobody to take these: the program gets the signal.
-    case a64::Stop::watchpoint: {
-        Frame f(k, KernelSymbol::el0_dbg);
-        k.signals().force(t, siginfo_fault(SIGTRAP, kTrapHwbkpt, u.fault.addr));
-        break;
-    }
-    case a64::Stop::undefined:
-    case a64::Stop::trap_sysreg: {
-        Frame f(k, KernelSymbol::el0_undef);
-        if (emulate_id_register_read(k, u)) break;
-        k.report_undefined(t, u.pc);
-        k.signals().force(t, siginfo_fault(SIGILL, 1 /* ILL_ILLOPC */, u.pc));
-        break;
-    }
-    case a64::Stop::pc_alignment:
-    case a64::Stop::sp_alignment: {
-        Frame f(k, KernelSymbol::el0_pc);
-        const bool pc = stop == a64::Stop::pc_alignment;
-        k.signals().force(t, siginfo_fault(SIGBUS, 1 /* BUS_ADRALN */, pc ? u.pc : u.x[a64::kSp]));
-        break;
-    }
-    case a64::Stop::wait:
-    case a64::Stop::isb:
-    case a64::Stop::none: break;
-    default: {
-        Frame f(k, KernelSymbol::el0_undef);
-        k.report_undefined(t, u.pc);
-        k.signals().force(t, siginfo_fault(SIGILL, 1 /* ILL_ILLOPC */, u.pc));
-        break;
-    }
+        case a64::Stop::svc: {
+            Frame f(k, KernelSymbol::el0_svc);
+            do_syscall(k, t);
+            break;
+        }
+        case a64::Stop::data_abort: {
+            Frame f(k, KernelSymbol::el0_da);
+            do_fault(k, t, false);
+            break;
+        }
+        case a64::Stop::insn_abort: {
+            Frame f(k, KernelSymbol::el0_ia);
+            do_fault(k, t, true);
+            break;
+        }
+        case a64::Stop::brk: {
+            Frame f(k, KernelSymbol::el0_dbg);
+            k.signals().force(t, siginfo_fault(SIGTRAP, 1 /* TRAP_BRKPT */, u.pc));
+            break;
+        }
+        // Without debug registers in use by perf or ptrace there is nobody to take these: the program gets the signal.
+        case a64::Stop::watchpoint: {
+            Frame f(k, KernelSymbol::el0_dbg);
+            k.signals().force(t, siginfo_fault(SIGTRAP, kTrapHwbkpt, u.fault.addr));
+            break;
+        }
+        case a64::Stop::undefined:
+        case a64::Stop::trap_sysreg: {
+            Frame f(k, KernelSymbol::el0_undef);
+            if (emulate_id_register_read(k, u)) break;
+            k.report_undefined(t, u.pc);
+            k.signals().force(t, siginfo_fault(SIGILL, 1 /* ILL_ILLOPC */, u.pc));
+            break;
+        }
+        case a64::Stop::pc_alignment:
+        case a64::Stop::sp_alignment: {
+            Frame f(k, KernelSymbol::el0_pc);
+            const bool pc = stop == a64::Stop::pc_alignment;
+            k.signals().force(t, siginfo_fault(SIGBUS, 1 /* BUS_ADRALN */, pc ? u.pc : u.x[a64::kSp]));
+            break;
+        }
+        case a64::Stop::wait:
+        case a64::Stop::isb:
+        case a64::Stop::none: break;
+        default: {
+            Frame f(k, KernelSymbol::el0_undef);
+            k.report_undefined(t, u.pc);
+            k.signals().force(t, siginfo_fault(SIGILL, 1 /* ILL_ILLOPC */, u.pc));
+            break;
+        }
     }
 }
 

@@ -74,13 +74,15 @@ std::int64_t sys_syslog(Kernel& k, Task& t, const SyscallArgs& a) {
     std::string all;
     for (const std::string& l : k.log()) all += "<6>" + l + "\n";
     switch (a[0]) {
-    case 2: case 3: case 4: {
-        const std::size_t n = std::min<std::size_t>(all.size(), a[2]);
-        return k.put_user(a[1], all.data() + (all.size() - n), n) ? -EFAULT : static_cast<std::int64_t>(n);
-    }
-    case 10: return 1 << 17;
-    case 9: return static_cast<std::int64_t>(all.size());
-    default: return a[0] > 10 ? -EINVAL : 0;
+        case 2:
+        case 3:
+        case 4: {
+            const std::size_t n = std::min<std::size_t>(all.size(), a[2]);
+            return k.put_user(a[1], all.data() + (all.size() - n), n) ? -EFAULT : static_cast<std::int64_t>(n);
+        }
+        case 10: return 1 << 17;
+        case 9: return static_cast<std::int64_t>(all.size());
+        default: return a[0] > 10 ? -EINVAL : 0;
     }
 }
 
@@ -110,8 +112,10 @@ std::int64_t sys_setuid(Kernel& k, Task& t, const SyscallArgs& a) {
     const auto uid = static_cast<std::uint32_t>(a[0]);
     if (uid == kKeep) return -EINVAL;
     const Credentials old = t.cred;
-    if (Kernel::has_cap(t, kCapSetuid)) t.cred.uid = t.cred.suid = uid;
-    else if (uid != old.uid && uid != old.suid) return -EPERM;
+    if (Kernel::has_cap(t, kCapSetuid))
+        t.cred.uid = t.cred.suid = uid;
+    else if (uid != old.uid && uid != old.suid)
+        return -EPERM;
     t.cred.euid = uid;
     after_setuid(k, t, old);
     return 0;
@@ -144,8 +148,10 @@ std::int64_t sys_setreuid(Kernel& k, Task& t, const SyscallArgs& a) {
 }
 std::int64_t sys_setgid(Kernel&, Task& t, const SyscallArgs& a) {
     const auto gid = static_cast<std::uint32_t>(a[0]);
-    if (Kernel::has_cap(t, kCapSetgid)) t.cred.gid = t.cred.sgid = gid;
-    else if (gid != t.cred.gid && gid != t.cred.sgid) return -EPERM;
+    if (Kernel::has_cap(t, kCapSetgid))
+        t.cred.gid = t.cred.sgid = gid;
+    else if (gid != t.cred.gid && gid != t.cred.sgid)
+        return -EPERM;
     t.cred.egid = t.cred.fsgid = gid;
     return 0;
 }
@@ -159,7 +165,9 @@ std::int64_t sys_setresgid(Kernel&, Task& t, const SyscallArgs& a) {
     if (static_cast<std::uint32_t>(a[2]) != kKeep) t.cred.sgid = static_cast<std::uint32_t>(a[2]);
     return 0;
 }
-std::int64_t sys_setregid(Kernel& k, Task& t, const SyscallArgs& a) { return sys_setresgid(k, t, {a[0], a[1], ~0ull, 0, 0, 0}); }
+std::int64_t sys_setregid(Kernel& k, Task& t, const SyscallArgs& a) {
+    return sys_setresgid(k, t, {a[0], a[1], ~0ull, 0, 0, 0});
+}
 std::int64_t sys_getresuid(Kernel& k, Task& t, const SyscallArgs& a) {
     return k.put(a[0], t.cred.uid) || k.put(a[1], t.cred.euid) || k.put(a[2], t.cred.suid) ? -EFAULT : 0;
 }
@@ -168,12 +176,14 @@ std::int64_t sys_getresgid(Kernel& k, Task& t, const SyscallArgs& a) {
 }
 std::int64_t sys_setfsuid(Kernel&, Task& t, const SyscallArgs& a) {
     const auto old = t.cred.fsuid, uid = static_cast<std::uint32_t>(a[0]);
-    if (uid == t.cred.uid || uid == t.cred.euid || uid == t.cred.suid || Kernel::has_cap(t, kCapSetuid)) t.cred.fsuid = uid;
+    if (uid == t.cred.uid || uid == t.cred.euid || uid == t.cred.suid || Kernel::has_cap(t, kCapSetuid))
+        t.cred.fsuid = uid;
     return old;
 }
 std::int64_t sys_setfsgid(Kernel&, Task& t, const SyscallArgs& a) {
     const auto old = t.cred.fsgid, gid = static_cast<std::uint32_t>(a[0]);
-    if (gid == t.cred.gid || gid == t.cred.egid || gid == t.cred.sgid || Kernel::has_cap(t, kCapSetgid)) t.cred.fsgid = gid;
+    if (gid == t.cred.gid || gid == t.cred.egid || gid == t.cred.sgid || Kernel::has_cap(t, kCapSetgid))
+        t.cred.fsgid = gid;
     return old;
 }
 std::int64_t sys_getgroups(Kernel& k, Task& t, const SyscallArgs& a) {
@@ -209,7 +219,8 @@ std::int64_t sys_capget(Kernel& k, Task& t, const SyscallArgs& a) {
     const Credentials& c = x->cred;
     const auto lo = [](std::uint64_t v) { return static_cast<std::uint32_t>(v); };
     const auto hi = [](std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); };
-    const std::uint32_t d[6] = {lo(c.cap_effective), lo(c.cap_permitted), lo(c.cap_inheritable), hi(c.cap_effective), hi(c.cap_permitted), hi(c.cap_inheritable)};
+    const std::uint32_t d[6] = {lo(c.cap_effective), lo(c.cap_permitted), lo(c.cap_inheritable),
+                                hi(c.cap_effective), hi(c.cap_permitted), hi(c.cap_inheritable)};
     return k.put(a[1], d) ? -EFAULT : 0;
 }
 std::int64_t sys_capset(Kernel& k, Task& t, const SyscallArgs& a) {
@@ -231,56 +242,56 @@ std::int64_t sys_capset(Kernel& k, Task& t, const SyscallArgs& a) {
 
 std::int64_t sys_prctl(Kernel& k, Task& t, const SyscallArgs& a) {
     switch (static_cast<int>(a[0])) {
-    case 1: // PR_SET_PDEATHSIG
-        if (a[1] > static_cast<unsigned>(kNumSignals)) return -EINVAL;
-        t.pdeath_signal = static_cast<int>(a[1]);
-        return 0;
-    case 2: return k.put(a[1], t.pdeath_signal) ? -EFAULT : 0;
-    case 3: return t.process->dumpable;
-    case 4:
-        if (a[1] > 1) return -EINVAL;
-        t.process->dumpable = a[1];
-        return 0;
-    case 7: return t.cred.keep_caps;
-    case 8:
-        if (a[1] > 1) return -EINVAL;
-        t.cred.keep_caps = a[1];
-        return 0;
-    case 15: { // PR_SET_NAME
-        std::string name;
-        if (const int e = k.get_string(a[1], name, 16); e && e != -ENAMETOOLONG) return e;
-        set_comm(k, t, name.substr(0, 15), false);
-        return 0;
-    }
-    case 16: return k.put_user(a[1], t.comm, 16) ? -EFAULT : 0;
-    case 21: return t.seccomp_mode;
-    case 23: return a[1] > 40 ? -EINVAL : static_cast<std::int64_t>(t.cred.cap_bounding >> a[1] & 1);
-    case 24:
-        if (!Kernel::has_cap(t, kCapSetpcap)) return -EPERM;
-        if (a[1] > 40) return -EINVAL;
-        t.cred.cap_bounding &= ~(1ull << a[1]);
-        return 0;
-    case 29: // PR_SET_TIMERSLACK
-        t.timer_slack_ns = a[1] ? static_cast<int>(a[1]) : 50000;
-        return 0;
-    case 30: return t.timer_slack_ns;
-    case 31: return k.perf().perf_event_task_disable();
-    case 32: return k.perf().perf_event_task_enable();
-    case 36: t.process->child_subreaper = a[1]; return 0;
-    case 37: {
-        const int v = t.process->child_subreaper;
-        return k.put(a[1], v) ? -EFAULT : 0;
-    }
-    case 38:
-        if (a[1] != 1 || a[2] || a[3] || a[4]) return -EINVAL;
-        t.cred.no_new_privs = true;
-        return 0;
-    case 39: return t.cred.no_new_privs;
-    case 0x59616d61: return 0; // PR_SET_PTRACER without Yama's restriction
-    case 0x53564d41: return -EINVAL; // PR_SET_VMA: the kernel is built without names for anonymous memory
-    default:
-        k.pr_info("prctl: option " + std::to_string(static_cast<int>(a[0])) + " is not implemented: EINVAL");
-        return -EINVAL;
+        case 1: // PR_SET_PDEATHSIG
+            if (a[1] > static_cast<unsigned>(kNumSignals)) return -EINVAL;
+            t.pdeath_signal = static_cast<int>(a[1]);
+            return 0;
+        case 2: return k.put(a[1], t.pdeath_signal) ? -EFAULT : 0;
+        case 3: return t.process->dumpable;
+        case 4:
+            if (a[1] > 1) return -EINVAL;
+            t.process->dumpable = a[1];
+            return 0;
+        case 7: return t.cred.keep_caps;
+        case 8:
+            if (a[1] > 1) return -EINVAL;
+            t.cred.keep_caps = a[1];
+            return 0;
+        case 15: { // PR_SET_NAME
+            std::string name;
+            if (const int e = k.get_string(a[1], name, 16); e && e != -ENAMETOOLONG) return e;
+            set_comm(k, t, name.substr(0, 15), false);
+            return 0;
+        }
+        case 16: return k.put_user(a[1], t.comm, 16) ? -EFAULT : 0;
+        case 21: return t.seccomp_mode;
+        case 23: return a[1] > 40 ? -EINVAL : static_cast<std::int64_t>(t.cred.cap_bounding >> a[1] & 1);
+        case 24:
+            if (!Kernel::has_cap(t, kCapSetpcap)) return -EPERM;
+            if (a[1] > 40) return -EINVAL;
+            t.cred.cap_bounding &= ~(1ull << a[1]);
+            return 0;
+        case 29: // PR_SET_TIMERSLACK
+            t.timer_slack_ns = a[1] ? static_cast<int>(a[1]) : 50000;
+            return 0;
+        case 30: return t.timer_slack_ns;
+        case 31: return k.perf().perf_event_task_disable();
+        case 32: return k.perf().perf_event_task_enable();
+        case 36: t.process->child_subreaper = a[1]; return 0;
+        case 37: {
+            const int v = t.process->child_subreaper;
+            return k.put(a[1], v) ? -EFAULT : 0;
+        }
+        case 38:
+            if (a[1] != 1 || a[2] || a[3] || a[4]) return -EINVAL;
+            t.cred.no_new_privs = true;
+            return 0;
+        case 39: return t.cred.no_new_privs;
+        case 0x59616d61: return 0;       // PR_SET_PTRACER without Yama's restriction
+        case 0x53564d41: return -EINVAL; // PR_SET_VMA: the kernel is built without names for anonymous memory
+        default:
+            k.pr_info("prctl: option " + std::to_string(static_cast<int>(a[0])) + " is not implemented: EINVAL");
+            return -EINVAL;
     }
 }
 
@@ -347,7 +358,8 @@ constexpr SyscallRow kRows[] = {
 };
 
 std::int64_t sys_perf_event_open(Kernel& k, Task&, const SyscallArgs& a) {
-    return k.perf().sys_perf_event_open(a[0], static_cast<std::int32_t>(a[1]), static_cast<std::int32_t>(a[2]), static_cast<std::int32_t>(a[3]), a[4]);
+    return k.perf().sys_perf_event_open(a[0], static_cast<std::int32_t>(a[1]), static_cast<std::int32_t>(a[2]),
+                                        static_cast<std::int32_t>(a[3]), a[4]);
 }
 constexpr SyscallRow kPerfRows[] = {{241, "perf_event_open", sys_perf_event_open, 5}};
 

@@ -2,8 +2,8 @@
 #include "sim/os/kernel.h"
 #include "sim/os/syscall/tables.h"
 
-#include <cerrno>
 #include <sys/mman.h>
+#include <cerrno>
 
 namespace rkperf::os {
 
@@ -20,13 +20,19 @@ std::int64_t sys_mmap(Kernel&, Task& t, const SyscallArgs& a) {
 }
 
 std::int64_t sys_munmap(Kernel&, Task& t, const SyscallArgs& a) { return t.as->munmap(a[0], a[1]); }
-std::int64_t sys_mprotect(Kernel&, Task& t, const SyscallArgs& a) { return t.as->mprotect(a[0], a[1], static_cast<int>(a[2])); }
+std::int64_t sys_mprotect(Kernel&, Task& t, const SyscallArgs& a) {
+    return t.as->mprotect(a[0], a[1], static_cast<int>(a[2]));
+}
 std::int64_t sys_mremap(Kernel&, Task& t, const SyscallArgs& a) {
     return t.as->mremap(a[0], a[1], a[2], static_cast<int>(a[3]), a[4]);
 }
-std::int64_t sys_madvise(Kernel&, Task& t, const SyscallArgs& a) { return t.as->madvise(a[0], a[1], static_cast<int>(a[2])); }
+std::int64_t sys_madvise(Kernel&, Task& t, const SyscallArgs& a) {
+    return t.as->madvise(a[0], a[1], static_cast<int>(a[2]));
+}
 std::int64_t sys_brk(Kernel&, Task& t, const SyscallArgs& a) { return t.as->brk(a[0]); }
-std::int64_t sys_msync(Kernel&, Task& t, const SyscallArgs& a) { return t.as->msync(a[0], a[1], static_cast<int>(a[2])); }
+std::int64_t sys_msync(Kernel&, Task& t, const SyscallArgs& a) {
+    return t.as->msync(a[0], a[1], static_cast<int>(a[2]));
+}
 std::int64_t sys_mincore(Kernel&, Task& t, const SyscallArgs& a) { return t.as->mincore(a[0], a[1], a[2]); }
 std::int64_t sys_mlock(Kernel&, Task& t, const SyscallArgs& a) { return t.as->mlock(a[0], a[1], true); }
 std::int64_t sys_mlock2(Kernel&, Task& t, const SyscallArgs& a) {
@@ -57,7 +63,8 @@ std::int64_t remote_vec(Kernel& k, const SyscallArgs& a, bool write) {
     if (!k.ptrace_may_access(other)) return -EPERM;
     const std::shared_ptr<AddressSpace> as = other->as; // it may end meanwhile
     std::vector<std::uint64_t> local(a[2] * 2), remote(a[4] * 2);
-    if (k.get_user(local.data(), a[1], local.size() * 8) || k.get_user(remote.data(), a[3], remote.size() * 8)) return -EFAULT;
+    if (k.get_user(local.data(), a[1], local.size() * 8) || k.get_user(remote.data(), a[3], remote.size() * 8))
+        return -EFAULT;
     std::int64_t total = 0;
     std::size_t l = 0;
     std::uint64_t loff = 0;

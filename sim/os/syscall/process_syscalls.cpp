@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/os/kernel.h"
 #include "sim/os/exec/exec.h"
+#include "sim/os/kernel.h"
 #include "sim/os/process/process.h"
 #include "sim/os/sched/scheduler.h"
 #include "sim/os/signal/signals.h"
 #include "sim/os/syscall/tables.h"
 
+#include <sched.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <limits>
-#include <sched.h>
 
 namespace rkperf::os {
 
@@ -58,7 +58,8 @@ int get_string_array(Kernel& k, std::uint64_t at, std::vector<std::string>& out)
     }
 }
 
-std::int64_t execve_common(Kernel& k, Task& t, int dirfd, std::uint64_t upath, std::uint64_t uargv, std::uint64_t uenvp, int flags) {
+std::int64_t execve_common(Kernel& k, Task& t, int dirfd, std::uint64_t upath, std::uint64_t uargv, std::uint64_t uenvp,
+                           int flags) {
     std::string path;
     if (const int e = k.get_string(upath, path)) return e;
     std::vector<std::string> argv, envp;
@@ -79,16 +80,20 @@ std::int64_t execve_common(Kernel& k, Task& t, int dirfd, std::uint64_t upath, s
     if ((st.mode & 0170000) != 0100000) return -EACCES;
     return do_execve(k, t, file, path, std::move(argv), std::move(envp));
 }
-std::int64_t sys_execve(Kernel& k, Task& t, const SyscallArgs& a) { return execve_common(k, t, -100, a[0], a[1], a[2], 0); }
+std::int64_t sys_execve(Kernel& k, Task& t, const SyscallArgs& a) {
+    return execve_common(k, t, -100, a[0], a[1], a[2], 0);
+}
 std::int64_t sys_execveat(Kernel& k, Task& t, const SyscallArgs& a) {
     return execve_common(k, t, static_cast<int>(a[0]), a[1], a[2], a[3], static_cast<int>(a[4]));
 }
 
 std::int64_t sys_exit(Kernel& k, Task&, const SyscallArgs& a) { k.do_exit(static_cast<int>(a[0] & 0xff) << 8); }
-std::int64_t sys_exit_group(Kernel& k, Task&, const SyscallArgs& a) { k.do_group_exit(static_cast<int>(a[0] & 0xff) << 8); }
+std::int64_t sys_exit_group(Kernel& k, Task&, const SyscallArgs& a) {
+    k.do_group_exit(static_cast<int>(a[0] & 0xff) << 8);
+}
 
-int put_rusage(Kernel& k, std::uint64_t at, std::uint64_t utime, std::uint64_t stime, std::uint64_t maxrss_kb, std::uint64_t min,
-               std::uint64_t maj, std::uint64_t nvcsw, std::uint64_t nivcsw) {
+int put_rusage(Kernel& k, std::uint64_t at, std::uint64_t utime, std::uint64_t stime, std::uint64_t maxrss_kb,
+               std::uint64_t min, std::uint64_t maj, std::uint64_t nvcsw, std::uint64_t nivcsw) {
     const auto us = [](std::uint64_t ns) { return static_cast<std::int64_t>(ns / kNsPerUs); };
     std::int64_t r[18] = {};
     r[0] = us(utime) / static_cast<std::int64_t>(kUsPerS), r[1] = us(utime) % static_cast<std::int64_t>(kUsPerS);
@@ -104,9 +109,12 @@ std::int64_t sys_wait4(Kernel& k, Task& t, const SyscallArgs& a) {
     if (options & ~(1 | 2 | 8 | 0x20000000 | 0x40000000 | static_cast<int>(0x80000000))) return -EINVAL;
     if (pid == std::numeric_limits<int>::min()) return -ESRCH;
     int type = 0, id = 0;
-    if (pid > 0) type = 1, id = pid;
-    else if (pid == 0) type = 2, id = t.process->pgid;
-    else if (pid < -1) type = 2, id = -pid;
+    if (pid > 0)
+        type = 1, id = pid;
+    else if (pid == 0)
+        type = 2, id = t.process->pgid;
+    else if (pid < -1)
+        type = 2, id = -pid;
     WaitResult r;
     const std::int64_t out = do_wait(k, t, type, id, options | 4, r);
     if (out <= 0) return out;
@@ -117,7 +125,8 @@ std::int64_t sys_wait4(Kernel& k, Task& t, const SyscallArgs& a) {
 
 std::int64_t sys_waitid(Kernel& k, Task& t, const SyscallArgs& a) {
     const int type = static_cast<int>(a[0]), options = static_cast<int>(a[3]);
-    if (options & ~(1 | 2 | 4 | 8 | 0x01000000 | 0x20000000 | 0x40000000 | static_cast<int>(0x80000000))) return -EINVAL;
+    if (options & ~(1 | 2 | 4 | 8 | 0x01000000 | 0x20000000 | 0x40000000 | static_cast<int>(0x80000000)))
+        return -EINVAL;
     if (!(options & (2 | 4 | 8))) return -EINVAL;
     if (type < 0 || type > 2) return type == 3 ? -EBADF : -EINVAL;
     if (type == 1 && static_cast<int>(a[1]) <= 0) return -EINVAL;
@@ -129,12 +138,16 @@ std::int64_t sys_waitid(Kernel& k, Task& t, const SyscallArgs& a) {
     if (a[2]) {
         SigInfo info;
         if (out > 0) {
-            const int value = r.code == 1 ? r.status >> 8 & 0xff : r.code == 5 ? r.status >> 8 & 0xff : r.code == 6 ? SIGCONT : r.status & 0x7f;
+            const int value = r.code == 1   ? r.status >> 8 & 0xff
+                              : r.code == 5 ? r.status >> 8 & 0xff
+                              : r.code == 6 ? SIGCONT
+                                            : r.status & 0x7f;
             info = siginfo_child(r.code, r.pid, r.uid, value, 0, 0);
         }
         if (k.put_user(a[2], info.raw.data(), info.raw.size())) return -EFAULT;
     }
-    if (a[4] && out > 0 && put_rusage(k, a[4], r.utime, r.stime, 0, r.min_flt, r.maj_flt, r.nvcsw, r.nivcsw)) return -EFAULT;
+    if (a[4] && out > 0 && put_rusage(k, a[4], r.utime, r.stime, 0, r.min_flt, r.maj_flt, r.nvcsw, r.nivcsw))
+        return -EFAULT;
     return 0;
 }
 
@@ -219,7 +232,9 @@ std::int64_t sys_rseq(Kernel& k, Task& t, const SyscallArgs& a) {
 
 // --- scheduling ---
 
-Task* target_of(Kernel& k, Task& t, std::uint64_t pid) { return static_cast<int>(pid) ? k.find_task(static_cast<int>(pid)) : &t; }
+Task* target_of(Kernel& k, Task& t, std::uint64_t pid) {
+    return static_cast<int>(pid) ? k.find_task(static_cast<int>(pid)) : &t;
+}
 
 bool may_schedule(const Task& me, const Task& x) {
     return Kernel::has_cap(me, 23 /* CAP_SYS_NICE */) || me.cred.euid == x.cred.euid || me.cred.euid == x.cred.uid;
@@ -250,7 +265,9 @@ std::int64_t set_scheduler(Kernel& k, Task& me, Task* x, int policy, int priorit
     if (!x) return -ESRCH;
     const bool reset = policy & 0x40000000;
     policy &= ~0x40000000;
-    if (policy != kSchedOther && policy != kSchedFifo && policy != kSchedRr && policy != kSchedBatch && policy != kSchedIdle) return -EINVAL;
+    if (policy != kSchedOther && policy != kSchedFifo && policy != kSchedRr && policy != kSchedBatch &&
+        policy != kSchedIdle)
+        return -EINVAL;
     const bool rt = policy == kSchedFifo || policy == kSchedRr;
     if (rt ? priority < 1 || priority > 99 : priority != 0) return -EINVAL;
     if (!Kernel::has_cap(me, 23)) {
@@ -287,16 +304,24 @@ std::int64_t sys_sched_getparam(Kernel& k, Task& t, const SyscallArgs& a) {
 }
 std::int64_t sys_sched_get_priority_max(Kernel&, Task&, const SyscallArgs& a) {
     switch (a[0]) {
-    case 1: case 2: return 99;
-    case 0: case 3: case 5: case 6: return 0;
-    default: return -EINVAL;
+        case 1:
+        case 2: return 99;
+        case 0:
+        case 3:
+        case 5:
+        case 6: return 0;
+        default: return -EINVAL;
     }
 }
 std::int64_t sys_sched_get_priority_min(Kernel&, Task&, const SyscallArgs& a) {
     switch (a[0]) {
-    case 1: case 2: return 1;
-    case 0: case 3: case 5: case 6: return 0;
-    default: return -EINVAL;
+        case 1:
+        case 2: return 1;
+        case 0:
+        case 3:
+        case 5:
+        case 6: return 0;
+        default: return -EINVAL;
     }
 }
 std::int64_t sys_sched_rr_get_interval(Kernel& k, Task& t, const SyscallArgs& a) {
@@ -318,14 +343,21 @@ std::int64_t sys_sched_setattr(Kernel& k, Task& t, const SyscallArgs& a) {
     SchedAttr s{};
     if (a[2] || k.get(a[1], s)) return a[2] ? -EINVAL : -EFAULT;
     const int reset = s.flags & 1 ? 0x40000000 : 0;
-    return set_scheduler(k, t, target_of(k, t, a[0]), static_cast<int>(s.policy) | reset, static_cast<int>(s.priority), std::clamp(s.nice, -20, 19));
+    return set_scheduler(k, t, target_of(k, t, a[0]), static_cast<int>(s.policy) | reset, static_cast<int>(s.priority),
+                         std::clamp(s.nice, -20, 19));
 }
 std::int64_t sys_sched_getattr(Kernel& k, Task& t, const SyscallArgs& a) {
     Task* x = target_of(k, t, a[0]);
     if (!x) return -ESRCH;
     if (a[3] || a[2] < sizeof(SchedAttr)) return -EINVAL;
-    const SchedAttr s{sizeof(SchedAttr), static_cast<std::uint32_t>(x->se.policy), x->se.reset_on_fork, x->se.nice,
-                      static_cast<std::uint32_t>(x->se.rt_priority), 0, 0, 0};
+    const SchedAttr s{sizeof(SchedAttr),
+                      static_cast<std::uint32_t>(x->se.policy),
+                      x->se.reset_on_fork,
+                      x->se.nice,
+                      static_cast<std::uint32_t>(x->se.rt_priority),
+                      0,
+                      0,
+                      0};
     return k.put(a[1], s) ? -EFAULT : 0;
 }
 std::int64_t sys_getpriority(Kernel& k, Task& t, const SyscallArgs& a) {
@@ -349,15 +381,16 @@ std::int64_t sys_getrusage(Kernel& k, Task& t, const SyscallArgs& a) {
     const int who = static_cast<int>(a[0]);
     t.account_kernel_time(k.core().now());
     switch (who) {
-    case 0: {
-        std::uint64_t u = p.utime, s = p.stime, mi = p.min_flt, ma = p.maj_flt, nv = p.nvcsw, ni = p.nivcsw;
-        for (const Task* x : p.threads)
-            if (!x->exiting) u += x->utime, s += x->stime, mi += x->min_flt, ma += x->maj_flt, nv += x->nvcsw, ni += x->nivcsw;
-        return put_rusage(k, a[1], u, s, t.as->rss() * 4, mi, ma, nv, ni);
-    }
-    case -1: return put_rusage(k, a[1], p.cutime, p.cstime, 0, p.cmin_flt, p.cmaj_flt, 0, 0);
-    case 1: return put_rusage(k, a[1], t.utime, t.stime, t.as->rss() * 4, t.min_flt, t.maj_flt, t.nvcsw, t.nivcsw);
-    default: return -EINVAL;
+        case 0: {
+            std::uint64_t u = p.utime, s = p.stime, mi = p.min_flt, ma = p.maj_flt, nv = p.nvcsw, ni = p.nivcsw;
+            for (const Task* x : p.threads)
+                if (!x->exiting)
+                    u += x->utime, s += x->stime, mi += x->min_flt, ma += x->maj_flt, nv += x->nvcsw, ni += x->nivcsw;
+            return put_rusage(k, a[1], u, s, t.as->rss() * 4, mi, ma, nv, ni);
+        }
+        case -1: return put_rusage(k, a[1], p.cutime, p.cstime, 0, p.cmin_flt, p.cmaj_flt, 0, 0);
+        case 1: return put_rusage(k, a[1], t.utime, t.stime, t.as->rss() * 4, t.min_flt, t.maj_flt, t.nvcsw, t.nivcsw);
+        default: return -EINVAL;
     }
 }
 
@@ -380,7 +413,9 @@ std::int64_t sys_prlimit64(Kernel& k, Task& t, const SyscallArgs& a) {
 std::int64_t sys_getrlimit(Kernel& k, Task& t, const SyscallArgs& a) {
     return sys_prlimit64(k, t, {0, a[0], 0, a[1], 0, 0});
 }
-std::int64_t sys_setrlimit(Kernel& k, Task& t, const SyscallArgs& a) { return sys_prlimit64(k, t, {0, a[0], a[1], 0, 0, 0}); }
+std::int64_t sys_setrlimit(Kernel& k, Task& t, const SyscallArgs& a) {
+    return sys_prlimit64(k, t, {0, a[0], a[1], 0, 0, 0});
+}
 
 std::int64_t sys_futex(Kernel& k, Task& t, const SyscallArgs& a) { return do_futex(k, t, a); }
 
@@ -389,12 +424,12 @@ std::int64_t sys_kcmp(Kernel& k, Task&, const SyscallArgs& a) {
     if (!x || !y) return -ESRCH;
     const auto order = [](const void* p, const void* q) { return p == q ? 0 : 1; };
     switch (a[2]) {
-    case 0: return order(x->files->get(static_cast<int>(a[3])).get(), y->files->get(static_cast<int>(a[4])).get());
-    case 1: return order(x->as.get(), y->as.get());
-    case 2: return order(x->files.get(), y->files.get());
-    case 3: return order(x->fs.get(), y->fs.get());
-    case 4: return order(x->process->sighand.get(), y->process->sighand.get());
-    default: return -EINVAL;
+        case 0: return order(x->files->get(static_cast<int>(a[3])).get(), y->files->get(static_cast<int>(a[4])).get());
+        case 1: return order(x->as.get(), y->as.get());
+        case 2: return order(x->files.get(), y->files.get());
+        case 3: return order(x->fs.get(), y->fs.get());
+        case 4: return order(x->process->sighand.get(), y->process->sighand.get());
+        default: return -EINVAL;
     }
 }
 std::int64_t sys_personality(Kernel&, Task&, const SyscallArgs&) { return 0; }

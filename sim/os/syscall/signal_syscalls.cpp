@@ -30,10 +30,10 @@ std::int64_t sys_rt_sigprocmask(Kernel& k, Task& t, const SyscallArgs& a) {
         if (k.get(a[1], set)) return -EFAULT;
         set &= ~kUnblockable;
         switch (static_cast<int>(a[0])) {
-        case SIG_BLOCK: set |= old; break;
-        case SIG_UNBLOCK: set = old & ~set; break;
-        case SIG_SETMASK: break;
-        default: return -EINVAL;
+            case SIG_BLOCK: set |= old; break;
+            case SIG_UNBLOCK: set = old & ~set; break;
+            case SIG_SETMASK: break;
+            default: return -EINVAL;
         }
         k.signals().set_blocked(t, set);
     }
@@ -72,7 +72,8 @@ std::int64_t sys_rt_sigtimedwait(Kernel& k, Task& t, const SyscallArgs& a) {
         std::int64_t ts[2];
         if (k.get(a[2], ts)) return -EFAULT;
         if (ts[0] < 0 || ts[1] < 0 || ts[1] >= 1'000'000'000) return -EINVAL;
-        deadline = k.time().now_ns() + static_cast<std::uint64_t>(ts[0]) * 1'000'000'000 + static_cast<std::uint64_t>(ts[1]);
+        deadline =
+            k.time().now_ns() + static_cast<std::uint64_t>(ts[0]) * 1'000'000'000 + static_cast<std::uint64_t>(ts[1]);
     }
     SigInfo info;
     const SigSet blocked = t.blocked;
@@ -132,7 +133,8 @@ std::int64_t sys_sigaltstack(Kernel& k, Task& t, const SyscallArgs& a) {
     constexpr int kDisable = 2, kAutodisarm = static_cast<int>(1u << 31);
     const std::uint64_t sp = k.user().x[a64::kSp];
     const bool on = t.altstack_size && sp > t.altstack_sp && sp <= t.altstack_sp + t.altstack_size;
-    const StackT old{t.altstack_sp, t.altstack_size ? (on ? 1 : 0) | (t.altstack_flags & kAutodisarm) : kDisable, 0, t.altstack_size};
+    const StackT old{t.altstack_sp, t.altstack_size ? (on ? 1 : 0) | (t.altstack_flags & kAutodisarm) : kDisable, 0,
+                     t.altstack_size};
     if (a[0]) {
         StackT s;
         if (k.get(a[0], s)) return -EFAULT;
@@ -153,8 +155,12 @@ std::int64_t sys_sigaltstack(Kernel& k, Task& t, const SyscallArgs& a) {
 }
 
 std::int64_t sys_rt_sigreturn(Kernel& k, Task&, const SyscallArgs&) { return k.signals().sigreturn(); }
-std::int64_t sys_kill(Kernel& k, Task&, const SyscallArgs& a) { return k.signals().kill(static_cast<int>(a[0]), static_cast<int>(a[1])); }
-std::int64_t sys_tkill(Kernel& k, Task&, const SyscallArgs& a) { return k.signals().tgkill(-1, static_cast<int>(a[0]), static_cast<int>(a[1])); }
+std::int64_t sys_kill(Kernel& k, Task&, const SyscallArgs& a) {
+    return k.signals().kill(static_cast<int>(a[0]), static_cast<int>(a[1]));
+}
+std::int64_t sys_tkill(Kernel& k, Task&, const SyscallArgs& a) {
+    return k.signals().tgkill(-1, static_cast<int>(a[0]), static_cast<int>(a[1]));
+}
 std::int64_t sys_tgkill(Kernel& k, Task&, const SyscallArgs& a) {
     if (static_cast<int>(a[0]) <= 0) return -EINVAL;
     return k.signals().tgkill(static_cast<int>(a[0]), static_cast<int>(a[1]), static_cast<int>(a[2]));

@@ -18,7 +18,8 @@ struct Timespec {
     std::int64_t s, ns;
 };
 Timespec to_timespec(std::uint64_t ns) {
-    return {static_cast<std::int64_t>(ns / static_cast<std::uint64_t>(kNsPerS)), static_cast<std::int64_t>(ns % static_cast<std::uint64_t>(kNsPerS))};
+    return {static_cast<std::int64_t>(ns / static_cast<std::uint64_t>(kNsPerS)),
+            static_cast<std::int64_t>(ns % static_cast<std::uint64_t>(kNsPerS))};
 }
 bool valid(const Timespec& t) { return t.s >= 0 && t.ns >= 0 && t.ns < kNsPerS; }
 std::uint64_t to_ns(const Timespec& t) {
@@ -40,11 +41,18 @@ std::uint64_t process_cpu_ns(Kernel& k, Task& t) {
 /// 0, or -EINVAL for a clock that does not exist.
 int read_clock(Kernel& k, Task& t, int clockid, std::uint64_t& ns) {
     switch (clockid) {
-    case CLOCK_REALTIME: case CLOCK_MONOTONIC: case CLOCK_MONOTONIC_RAW: case CLOCK_REALTIME_COARSE: case CLOCK_MONOTONIC_COARSE:
-    case CLOCK_BOOTTIME: case CLOCK_REALTIME_ALARM: case CLOCK_BOOTTIME_ALARM: case CLOCK_TAI: ns = k.time().clock_ns(clockid); return 0;
-    case CLOCK_PROCESS_CPUTIME_ID: ns = process_cpu_ns(k, t); return 0;
-    case CLOCK_THREAD_CPUTIME_ID: ns = thread_cpu_ns(k, t); return 0;
-    default: break;
+        case CLOCK_REALTIME:
+        case CLOCK_MONOTONIC:
+        case CLOCK_MONOTONIC_RAW:
+        case CLOCK_REALTIME_COARSE:
+        case CLOCK_MONOTONIC_COARSE:
+        case CLOCK_BOOTTIME:
+        case CLOCK_REALTIME_ALARM:
+        case CLOCK_BOOTTIME_ALARM:
+        case CLOCK_TAI: ns = k.time().clock_ns(clockid); return 0;
+        case CLOCK_PROCESS_CPUTIME_ID: ns = process_cpu_ns(k, t); return 0;
+        case CLOCK_THREAD_CPUTIME_ID: ns = thread_cpu_ns(k, t); return 0;
+        default: break;
     }
     if (clockid >= 0) return -EINVAL;
     const int pid = ~(clockid >> 3);
@@ -79,7 +87,8 @@ std::int64_t sys_clock_settime(Kernel& k, Task& t, const SyscallArgs& a) {
 std::int64_t sys_gettimeofday(Kernel& k, Task&, const SyscallArgs& a) {
     if (a[0]) {
         const std::uint64_t ns = k.time().clock_ns(CLOCK_REALTIME);
-        const std::int64_t tv[2] = {static_cast<std::int64_t>(ns / 1'000'000'000), static_cast<std::int64_t>(ns % 1'000'000'000 / 1000)};
+        const std::int64_t tv[2] = {static_cast<std::int64_t>(ns / 1'000'000'000),
+                                    static_cast<std::int64_t>(ns % 1'000'000'000 / 1000)};
         if (k.put(a[0], tv)) return -EFAULT;
     }
     const std::int32_t tz[2] = {0, 0};
@@ -117,7 +126,9 @@ std::int64_t nanosleep_common(Kernel& k, Task& t, int clockid, int flags, std::u
     std::uint64_t now;
     if (clockid == CLOCK_THREAD_CPUTIME_ID) return -EINVAL;
     if (const int e = read_clock(k, t, clockid, now)) return e;
-    if (clockid == CLOCK_PROCESS_CPUTIME_ID || clockid == CLOCK_MONOTONIC_RAW || clockid == CLOCK_REALTIME_COARSE || clockid == CLOCK_MONOTONIC_COARSE || clockid < 0) return -EOPNOTSUPP;
+    if (clockid == CLOCK_PROCESS_CPUTIME_ID || clockid == CLOCK_MONOTONIC_RAW || clockid == CLOCK_REALTIME_COARSE ||
+        clockid == CLOCK_MONOTONIC_COARSE || clockid < 0)
+        return -EOPNOTSUPP;
     if (k.get(uts, ts)) return -EFAULT;
     if (!valid(ts)) return -EINVAL;
     Frame f(k, KernelSymbol::hrtimer_nanosleep);
@@ -133,7 +144,9 @@ std::int64_t nanosleep_common(Kernel& k, Task& t, int clockid, int flags, std::u
     }
     return sleep_until(k, t, deadline, !absolute, rem);
 }
-std::int64_t sys_nanosleep(Kernel& k, Task& t, const SyscallArgs& a) { return nanosleep_common(k, t, CLOCK_MONOTONIC, 0, a[0], a[1]); }
+std::int64_t sys_nanosleep(Kernel& k, Task& t, const SyscallArgs& a) {
+    return nanosleep_common(k, t, CLOCK_MONOTONIC, 0, a[0], a[1]);
+}
 std::int64_t sys_clock_nanosleep(Kernel& k, Task& t, const SyscallArgs& a) {
     return nanosleep_common(k, t, static_cast<int>(a[0]), static_cast<int>(a[1]), a[2], a[3]);
 }
@@ -181,9 +194,14 @@ PosixTimer& itimer_of(Task& t, std::uint64_t which) {
 std::int64_t read_itimer(Kernel& k, Task& t, std::uint64_t which, std::uint64_t at) {
     const PosixTimer& pt = itimer_of(t, which);
     const std::uint64_t now = timer_now(k, t, pt);
-    const auto us = [](std::uint64_t ns) { return Timespec{static_cast<std::int64_t>(ns / 1'000'000'000), static_cast<std::int64_t>(ns % 1'000'000'000 / 1000)}; };
+    const auto us = [](std::uint64_t ns) {
+        return Timespec{static_cast<std::int64_t>(ns / 1'000'000'000),
+                        static_cast<std::int64_t>(ns % 1'000'000'000 / 1000)};
+    };
     // An armed timer never reads as disarmed.
-    const std::uint64_t left = !pt.expires_ns ? 0 : pt.expires_ns > now ? std::max<std::uint64_t>(pt.expires_ns - now, 1000) : 1000;
+    const std::uint64_t left = !pt.expires_ns        ? 0
+                               : pt.expires_ns > now ? std::max<std::uint64_t>(pt.expires_ns - now, 1000)
+                                                     : 1000;
     const Timespec out[2] = {us(pt.interval_ns), us(left)};
     return k.put(at, out) ? -EFAULT : 0;
 }
@@ -213,7 +231,8 @@ std::int64_t sys_timer_create(Kernel& k, Task& t, const SyscallArgs& a) {
     std::uint64_t ns;
     const int clock = static_cast<int>(a[0]);
     if (const int e = read_clock(k, t, clock, ns)) return e;
-    if (clock < 0 || clock == CLOCK_MONOTONIC_RAW || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_MONOTONIC_COARSE) return -EOPNOTSUPP;
+    if (clock < 0 || clock == CLOCK_MONOTONIC_RAW || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_MONOTONIC_COARSE)
+        return -EOPNOTSUPP;
     SigEvent ev{};
     ev.signo = SIGALRM;
     if (a[1] && k.get(a[1], ev)) return -EFAULT;

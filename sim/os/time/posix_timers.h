@@ -21,15 +21,15 @@ enum class CpuClock : std::uint8_t { none, process, process_user, thread };
 struct PosixTimer {
     int id{};
     int clockid{};
-    int notify{};          ///< SIGEV_SIGNAL 0, SIGEV_NONE 1, SIGEV_THREAD_ID 4
+    int notify{}; ///< SIGEV_SIGNAL 0, SIGEV_NONE 1, SIGEV_THREAD_ID 4
     int signo{};
-    int tid{};             ///< SIGEV_THREAD_ID
-    std::uint64_t value{}; ///< sigev_value
+    int tid{};                                 ///< SIGEV_THREAD_ID
+    std::uint64_t value{};                     ///< sigev_value
     std::uint64_t interval_ns{}, expires_ns{}; ///< expires_ns 0: not armed
     int overrun{};
     bool itimer{};
-    CpuClock cpu{};        ///< not none: expires_ns is a time of this clock
-    int cpu_tid{};         ///< thread whose clock it is
+    CpuClock cpu{}; ///< not none: expires_ns is a time of this clock
+    int cpu_tid{};  ///< thread whose clock it is
     ke::HrTimer timer;
 };
 

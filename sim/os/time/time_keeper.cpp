@@ -31,11 +31,11 @@ std::uint64_t TimeKeeper::now_ns() { return to_ns(os_.mrs(sysreg::CNTVCT_EL0)); 
 std::uint64_t TimeKeeper::clock_ns(int clockid) {
     const std::uint64_t mono = now_ns();
     switch (clockid) {
-    case CLOCK_REALTIME:
-    case CLOCK_REALTIME_COARSE:
-    case CLOCK_REALTIME_ALARM:
-    case CLOCK_TAI: return mono + static_cast<std::uint64_t>(realtime_offset_ns);
-    default: return mono;
+        case CLOCK_REALTIME:
+        case CLOCK_REALTIME_COARSE:
+        case CLOCK_REALTIME_ALARM:
+        case CLOCK_TAI: return mono + static_cast<std::uint64_t>(realtime_offset_ns);
+        default: return mono;
     }
 }
 
@@ -87,8 +87,9 @@ void TimeKeeper::start(ke::HrTimer& t, std::uint64_t expires_ns, int cpu) {
     t.expires = expires_ns;
     t.cpu = cpu;
     t.queued = true;
-    const auto pos = std::upper_bound(q.timers.begin(), q.timers.end(), &t,
-                                      [](const ke::HrTimer* a, const ke::HrTimer* b) { return a->expires < b->expires; });
+    const auto pos =
+        std::upper_bound(q.timers.begin(), q.timers.end(), &t,
+                         [](const ke::HrTimer* a, const ke::HrTimer* b) { return a->expires < b->expires; });
     const bool first = pos == q.timers.begin();
     q.timers.insert(pos, &t);
     if (!first) return;

@@ -16,8 +16,8 @@ class TimeKeeper {
   public:
     explicit TimeKeeper(Kernel& k);
 
-    std::uint64_t now_ns();                  ///< sched_clock = CLOCK_MONOTONIC: counter * 125 / 3
-    std::uint64_t clock_ns(int clockid);     ///< any clock of clock_gettime that is not a CPU-time clock
+    std::uint64_t now_ns();              ///< sched_clock = CLOCK_MONOTONIC: counter * 125 / 3
+    std::uint64_t clock_ns(int clockid); ///< any clock of clock_gettime that is not a CPU-time clock
     std::uint64_t jiffies();
 
     /// Timer queue of one CPU. start acts on the calling CPU's queue unless `cpu` names another one (IPI-free: the

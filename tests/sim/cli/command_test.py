@@ -119,6 +119,18 @@ class Machines(Command):
         self.assertEqual(strip(first.stdout), strip(again.stdout))
 
 
+    def test_every_machine_runs_a_program(self):
+        for machine, cycles in (("rk3588", None), ("rk3588-mainline", None), ("qemu-like", True)):
+            r = self.run_here("stat", "--machine", machine, "--cpus", "3", "-e", "cycles:u,instructions:u", "--", EXACTLOOP, "10000")
+            self.assertEqual(r.returncode, 0, r.stderr)
+            counts = re.findall(r"^  (?:cycles|instructions):u +([\d,]+) .* exact$", r.stderr, re.M)
+            self.assertEqual(len(counts), 2, r.stderr)
+            if cycles:
+                self.assertEqual(counts[0], counts[1], "one instruction a cycle")
+        one = self.run_here("run", "--set", "cluster.0.cpus=1", "--set", "cluster.1.cpus=0", "--", QUICKSORT, "100")
+        self.assertEqual(one.returncode, 0, one.stderr)
+
+
 class Stat(Command):
     def test_user_counts_are_the_truth(self):
         r = self.run_here("stat", "-e", "cycles:u,instructions:u", "--", EXACTLOOP, "100000")

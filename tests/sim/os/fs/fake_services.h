@@ -5,8 +5,8 @@
 
 #include "sim/os/fs/services.h"
 #include "sim/os/fs/vfs_impl.h"
+#include "tests/sim/os/fs/fake_core.h"
 
-#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -23,8 +23,7 @@ class FakeServices final : public FsServices {
     FakeServices() : memory_(PhysAddr(0x200000), kBytes), pages_(memory_, PhysAddr(0x200000), kBytes) {
         cred_.cap_effective = cred_.cap_permitted = ~0ull >> 23;
     }
-    /// Only ever handed on: nothing under test calls the kernel itself.
-    Kernel& kernel() override { return *reinterpret_cast<Kernel*>(storage_); }
+    Kernel& kernel() override { return fake_kernel(); }
     PageAllocator& pages() override { return pages_; }
     const Credentials& cred() override { return cred_; }
     FdTable& files() override { return files_; }
@@ -77,7 +76,6 @@ class FakeServices final : public FsServices {
     FdTable files_;
     FsContext fs_;
     std::uint64_t random_{};
-    alignas(64) std::byte storage_[64]{};
 };
 
 /// A folder of the host that goes away with the test.
