@@ -1,0 +1,5 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# rk-timeout: 900
+# The same bytes from every compiler and optimisation level, if the builds for that are there and nearly up to date.
+exec "$RK_SOURCE/scripts/check-determinism" --at-most 40
