@@ -53,6 +53,7 @@ class MemoryDevice final : public NamedFile {
         pos = 0;
         return 0;
     }
+    std::int64_t mmap_anonymous(bool) override { return minor_ == kZero ? 0 : -ENODEV; }
 
     bool pollable() const override { return minor_ == kRandom || minor_ == kUrandom; }
     bool ignores_data() const override { return minor_ != kRandom && minor_ != kUrandom; }

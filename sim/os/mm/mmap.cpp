@@ -26,6 +26,8 @@ std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int pr
     const std::uint64_t len = align_up(length);
     if (!len || len > kTaskSize) return -ENOMEM;
     if (offset + len < offset) return -EOVERFLOW;
+    constexpr int kMapSync = 0x80000; // asks for memory that survives a crash
+    if ((flags & kMapSync) && (flags & 0xf) == 3) return -EOPNOTSUPP;
     if (vmas_.size() > 65530) return -ENOMEM;
     const int type = flags & 0xf;
     if (type != MAP_SHARED && type != MAP_PRIVATE && type != 3 /* MAP_SHARED_VALIDATE */) return -EINVAL;
@@ -46,6 +48,11 @@ std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int pr
         }
     }
     if ((total_vm() << kPageShift) + len > os_.rlimit(kRlimitAs)) return -ENOMEM;
+
+    // Heuristic overcommit refuses what is obviously too much.
+    constexpr int kNoReserve = 0x4000;
+    if (!shared && (prot & PROT_WRITE) && !(flags & kNoReserve) && len >> kPageShift > os_.pages().total_pages())
+        return -ENOMEM;
 
     Vma v;
     v.start = start;
@@ -68,8 +75,10 @@ std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int pr
             v.kind = VmaKind::device_ops;
             v.ops = file->perf_ops();
             v.dont_copy = v.dont_expand = v.dont_dump = true;
-        } else if (file->inode()) {
+        } else if (Inode* inode = file->inode(); inode && (inode->stat().mode & 0170000) == 0100000) {
             v.kind = VmaKind::file;
+            constexpr std::uint64_t kMaxBytes = 0x7fffffffffffffff;
+            if (offset > kMaxBytes - len) return -EOVERFLOW;
         } else {
             const std::int64_t r = file->mmap_anonymous(shared);
             if (r < 0) return r;
@@ -146,7 +155,10 @@ std::int64_t AddressSpace::mprotect(std::uint64_t addr, std::uint64_t length, in
         if (it->second.start < at) it = split(it, at);
         if (it->second.end > end) split(it, end);
         at = it->second.end;
-        if (it->second.prot == static_cast<std::uint32_t>(prot)) continue;
+        if (it->second.prot == static_cast<std::uint32_t>(prot)) {
+            merge(it); // with what was changed before it
+            continue;
+        }
         it->second.prot = static_cast<std::uint32_t>(prot);
         Vma& v = it->second;
         const bool shared = v.map_flags & MAP_SHARED;
@@ -182,7 +194,19 @@ std::int64_t AddressSpace::mremap(std::uint64_t old_addr, std::uint64_t old_len,
         return -EINVAL;
     const Vma* v = find(old_addr);
     if (!v || old_addr + old_len > v->end) return -EFAULT;
-    if (!old_len) return -EINVAL;
+    if (!old_len) {
+        // A second mapping of the same shared pages.
+        if (!(v->map_flags & MAP_SHARED) || v->ops || !(flags & MREMAP_MAYMOVE)) return -EINVAL;
+        Vma twin = *v;
+        const auto gap = flags & MREMAP_FIXED ? std::optional(new_addr) : find_gap(new_len);
+        if (!gap) return -ENOMEM;
+        if (flags & MREMAP_FIXED) remove_range(new_addr, new_addr + new_len);
+        twin.pgoff += (old_addr - twin.start) >> kPageShift;
+        twin.start = *gap;
+        twin.end = *gap + new_len;
+        insert(std::move(twin));
+        return static_cast<std::int64_t>(*gap);
+    }
     if (v->dont_expand && new_len > old_len) return -EFAULT;
     if (new_len < old_len && !(flags & MREMAP_FIXED)) {
         remove_range(old_addr + new_len, old_addr + old_len);
@@ -287,6 +311,11 @@ std::int64_t AddressSpace::madvise(std::uint64_t addr, std::uint64_t length, int
                 if (advice == MADV_FREE && (v.file || v.ops)) return -EINVAL;
                 if (!v.ops) os_.charge(zap(at, part_end));
                 break;
+            case MADV_REMOVE:
+                if (v.map_flags & MAP_LOCKED || !v.file) return -EINVAL;
+                if (!(v.map_flags & MAP_SHARED) || !(v.prot & PROT_WRITE)) return -EACCES;
+                os_.pr_info("madvise: MADV_REMOVE is not implemented: EOPNOTSUPP");
+                return -EOPNOTSUPP;
             case MADV_DONTFORK: v.dont_copy = true; break;
             case MADV_DOFORK: v.dont_copy = v.ops != nullptr; break;
             case MADV_DONTDUMP: v.dont_dump = true; break;
@@ -326,6 +355,7 @@ std::int64_t AddressSpace::brk(std::uint64_t addr) {
         cur_brk = addr;
         return static_cast<std::int64_t>(addr);
     }
+    if ((to - from) >> kPageShift > os_.pages().total_pages()) return same; // more than could ever be there
     if (!is_free(from, to + kPageSize) || (total_vm() << kPageShift) + (to - from) > os_.rlimit(kRlimitAs)) return same;
     Vma v;
     v.start = from;

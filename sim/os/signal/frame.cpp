@@ -62,9 +62,9 @@ int Signals::setup_frame(Task& t, const SigInfo& info, const SigAction& action, 
     std::memcpy(f.data(), info.raw.data(), info.raw.size());
     put<std::uint64_t>(f, kUcStack, t.altstack_sp);
     put<std::int32_t>(f, kUcStack + 8,
-                      t.altstack_flags == kSsDisable  ? kSsDisable
-                      : on_altstack(t, u.x[a64::kSp]) ? kSsOnstack
-                                                      : 0);
+                      t.altstack_flags == kSsDisable ? kSsDisable
+                                                     : (on_altstack(t, u.x[a64::kSp]) ? kSsOnstack : 0) |
+                                                           (t.altstack_flags & static_cast<int>(kSsAutodisarm)));
     put<std::uint64_t>(f, kUcStack + 16, t.altstack_size);
     put<SigSet>(f, kUcSigmask, old_mask);
     put<std::uint64_t>(f, kMcontext, t.fault_address);

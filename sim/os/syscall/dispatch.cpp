@@ -51,6 +51,8 @@ void do_fault(Kernel& k, Task& t, bool exec) {
     const a64::Fault fault = k.user().fault;
     const std::uint64_t addr = exec ? k.user().pc : fault.addr & 0x00ff'ffff'ffff'ffffull;
     if ((fault.status & 0x3f) == 0x21) {
+        t.fault_address = fault.addr;
+        t.fault_code = 0x92000000ull | (fault.write ? 0x40 : 0) | fault.status;
         k.signals().force(t, siginfo_fault(SIGBUS, 1 /* BUS_ADRALN */, fault.addr));
         return;
     }

@@ -158,7 +158,7 @@ std::int64_t sys_getppid(Kernel&, Task& t, const SyscallArgs&) { return t.parent
 std::int64_t sys_setpgid(Kernel& k, Task& t, const SyscallArgs& a) {
     const int pid = static_cast<int>(a[0]) ? static_cast<int>(a[0]) : t.tgid;
     const int pgid = static_cast<int>(a[1]) ? static_cast<int>(a[1]) : pid;
-    if (static_cast<int>(a[1]) < 0) return -EINVAL;
+    if (pgid < 0) return -EINVAL;
     Task* target = k.find_task(pid);
     if (!target || target->process->leader != target) return -ESRCH;
     if (target->process != t.process && target->parent != t.process->leader) return -ESRCH;
