@@ -273,7 +273,10 @@ std::int64_t VfsImpl::open_how(int dirfd, std::string_view path, const abi::open
     if (const int no = may_create(p); no) return no;
     NodePtr n;
     const std::uint32_t mode = S_IFREG | (static_cast<std::uint32_t>(how.mode) & ~s_->fs().umask & 07777);
-    if (const int no = p.dir->node->create(p.name, mode, 0, n); no) return no;
+    {
+        FsFrame g(*s_, KernelSymbol::vfs_create);
+        if (const int no = p.dir->node->create(p.name, mode, 0, n); no) return no;
+    }
     return open_dentry(p.dir->adopt(p.name, n), flags, true, out);
 }
 
@@ -314,6 +317,7 @@ int VfsImpl::access_found(const Found& what, int mode, const Credentials& cred) 
 }
 
 int VfsImpl::faccessat(int dirfd, std::string_view path, int mode, int flags) {
+    FsFrame f(*s_, KernelSymbol::do_faccessat);
     if (mode & ~7) return -EINVAL;
     if (flags & ~(abi::at_eaccess | abi::at_symlink_nofollow | abi::at_empty_path)) return -EINVAL;
     Credentials cred = s_->cred();

@@ -47,7 +47,10 @@ int Walker::step(const std::string& name, bool last, bool follow, Found& at) {
     if (name.size() > kNameMax) return -ENAMETOOLONG;
     s_.charge(info(KernelSymbol::link_path_walk).instructions); // per component
     DentryPtr next;
-    if (const int err = at.dentry->child(name, next); err) return err;
+    if (const int err = at.dentry->child(name, next); err) {
+        if (err == -ENOENT) FsFrame f(s_, KernelSymbol::d_alloc_parallel); // no name is kept for what is not there
+        return err;
+    }
     if (next->mounted && resolve_ & abi::resolve_no_xdev) return -EXDEV;
     next = next->covered();
     Node& n = *next->node;

@@ -97,6 +97,7 @@ std::int64_t do_read(Kernel& k, File& f, UserBuffers& to, std::optional<std::uin
     Frame frame(k, KernelSymbol::vfs_read);
     if (!f.readable()) return -EBADF;
     if (ke::FileOperations* ops = f.perf_ops()) return ops->read(to.first_address(), to.size(), f.nonblock());
+    { Frame lsm(k, KernelSymbol::security_file_permission); }
     const bool whole = fills(f);
     std::vector<std::uint8_t> buffer(std::min<std::uint64_t>(to.size(), whole ? kChunk : kStream));
     std::uint64_t done = 0;
@@ -118,6 +119,7 @@ std::int64_t do_read(Kernel& k, File& f, UserBuffers& to, std::optional<std::uin
 std::int64_t do_write(Kernel& k, File& f, UserBuffers& from, std::optional<std::uint64_t> offset) {
     Frame frame(k, KernelSymbol::vfs_write);
     if (!f.writable()) return -EBADF;
+    { Frame lsm(k, KernelSymbol::security_file_permission); }
     std::vector<std::uint8_t> buffer(std::min<std::uint64_t>(from.size(), kChunk));
     std::uint64_t done = 0;
     do {
