@@ -105,6 +105,12 @@ static void self(void) {
     slurp(b);
     say("fdinfo: %.17s", text);
     TRY(open("/proc/self/fd/99", O_RDONLY));
+    // Bytes read and written so far.
+    int before = 0, after = 0;
+    if (has("/proc/self/io", "wchar: ")) before = atoi(strstr(text, "wchar: ") + 7);
+    write(p, text, 100);
+    if (has("/proc/self/io", "wchar: ")) after = atoi(strstr(text, "wchar: ") + 7);
+    say("io counts: %d", after - before);
     // Memory through its file.
     static char secret[] = "by way of mem";
     int mem = open("/proc/self/mem", O_RDWR);

@@ -138,6 +138,14 @@ void Epoll::look_at_host_files() {
         if (item->host && !item->linked && poll_item(*item, false)) make_ready(*item);
 }
 
+void Epoll::wait_for_host() {
+    for (auto& [key, item] : items_)
+        if (item->host) {
+            item->file->host_wait(kHostPollMs);
+            return;
+        }
+}
+
 std::int64_t Epoll::send(int max, const PutFn& put) {
     FsFrame f(s_, KernelSymbol::ep_send_events);
     int sent = 0;
@@ -179,9 +187,10 @@ std::int64_t Epoll::wait(int max, std::uint64_t deadline_ns, const PutFn& put) {
         if (host_polled_) until = std::min(until, s_.clock_ns(CLOCK_MONOTONIC) + kHostPollNs);
         const std::int64_t r = s_.wait(
             wq_, [&] { return !ready_.empty(); }, until);
-        if (r == -ETIME)
+        if (r == -ETIME) {
             last = until == deadline_ns;
-        else if (r)
+            wait_for_host();
+        } else if (r)
             return -EINTR;
     }
 }

@@ -42,6 +42,7 @@ class Epoll final : public AnonFile, public FileWatcher {
     ke::PollMask poll_item(Item& item, bool watch);
     void make_ready(Item& item);
     void look_at_host_files();
+    void wait_for_host();
     std::int64_t send(int max, const PutFn& put);
     void file_gone(File& file) override;
     /// Depth of epolls below, or -1 if `target` is among them.
@@ -56,5 +57,6 @@ class Epoll final : public AnonFile, public FileWatcher {
 
 /// How often files whose readiness comes from the host are looked at, in simulated time.
 inline constexpr std::uint64_t kHostPollNs = 10'000'000;
+inline constexpr int kHostPollMs = 10; ///< the same in real time
 
 } // namespace rkperf::os

@@ -113,6 +113,9 @@ class File : public std::enable_shared_from_this<File> {
     }
     /// Readiness comes from outside the simulation, so nobody announces it: sleepers look again from time to time.
     virtual bool host_polled() const { return false; }
+    /// Waits on the host until such a file is ready, at most `ms` of real time: a guest that waits for input with a limit
+    /// should not see its time fly by.
+    virtual void host_wait(int ms) { (void)ms; }
     /// write(2) does not look at the bytes, nor fault on them.
     virtual bool ignores_data() const { return false; }
     /// epoll takes it; poll takes every file.

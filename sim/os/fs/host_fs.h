@@ -50,6 +50,7 @@ class HostFs final : public FileSystem {
     // --- the limit of cached pages ---
     void page_reserved() { ++cached_pages_; }
     void page_added(const std::shared_ptr<PagedNode>& node, std::uint64_t index);
+    std::uint64_t cached_pages() const { return cached_pages_; }
     void pages_dropped(std::uint64_t n) { cached_pages_ -= n; }
 
   private:

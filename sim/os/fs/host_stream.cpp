@@ -102,6 +102,7 @@ class HostStream final : public File {
         return m;
     }
     bool host_polled() const override { return readable() && !regular_; }
+    void host_wait(int ms) override { host_poll(POLLIN, ms); }
     bool pollable() const override { return !regular_; }
     std::int64_t fsync() override { return regular_ ? 0 : -EINVAL; }
     int stat(FileStat& st) override {

@@ -46,13 +46,14 @@ int cpuinfo(Kernel& k, std::string& out) {
     return 0;
 }
 
-int meminfo(Kernel& k, std::string& out) {
+int meminfo(Kernel& k, const VfsImpl& vfs, std::string& out) {
+    const std::uint64_t cached = vfs.cached_pages() * 4;
     const std::uint64_t total = k.pages().total_pages() * 4, free = k.pages().free_pages() * 4;
     const std::pair<const char*, std::uint64_t> rows[] = {{"MemTotal", total},
                                                           {"MemFree", free},
                                                           {"MemAvailable", free},
                                                           {"Buffers", 0},
-                                                          {"Cached", total - free},
+                                                          {"Cached", cached},
                                                           {"SwapCached", 0},
                                                           {"Active", 0},
                                                           {"Inactive", 0},
@@ -181,7 +182,7 @@ void add_proc_files(AttrFs& fs, VfsImpl& vfs, Kernel& kernel) {
         fs.add_file(name, 0444, [&k = kernel, fn](std::string& out) { return fn(k, out); });
     };
     of_kernel("cpuinfo", cpuinfo);
-    of_kernel("meminfo", meminfo);
+    fs.add_file("meminfo", 0444, [&](std::string& out) { return meminfo(kernel, vfs, out); });
     of_kernel("stat", stat);
     of_kernel("uptime", uptime);
     of_kernel("loadavg", loadavg);

@@ -297,11 +297,17 @@ int show_statm(Ctx&, Task& t, std::string& out) {
            static_cast<unsigned long long>(text), static_cast<unsigned long long>(data));
     return 0;
 }
-int show_io(Ctx& c, Task& t, std::string& out) {
+int io_text(Ctx& c, Task& t, bool process, std::string& out) {
     if (!may_look(c.k, t)) return -EACCES;
-    out = "rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: 0\nwrite_bytes: 0\ncancelled_write_bytes: 0\n";
+    using ull = unsigned long long;
+    const IoCounts n = c.vfs.io_counts(t.pid, process);
+    append(out, "rchar: %llu\nwchar: %llu\nsyscr: %llu\nsyscw: %llu\n", static_cast<ull>(n.rchar),
+           static_cast<ull>(n.wchar), static_cast<ull>(n.syscr), static_cast<ull>(n.syscw));
+    out += "read_bytes: 0\nwrite_bytes: 0\ncancelled_write_bytes: 0\n"; // there is no block device
     return 0;
 }
+int show_io(Ctx& c, Task& t, std::string& out) { return io_text(c, t, true, out); }
+int show_thread_io(Ctx& c, Task& t, std::string& out) { return io_text(c, t, false, out); }
 int show_cgroup(Ctx&, Task&, std::string& out) {
     out = "0::/\n";
     return 0;
@@ -344,7 +350,6 @@ int show_smaps(Ctx& c, Task& t, std::string& out) {
 int show_rollup(Ctx& c, Task& t, std::string& out) {
     return may_look(c.k, t) ? proc_smaps_text(c.k, t, true, out) : -EACCES;
 }
-/// One mapping may be opened by nobody else; the check is made at open, as the file is an identity of the memory.
 
 enum class Kind : std::uint8_t { text, link, fd, fdinfo, mem, task, ns };
 enum : std::uint8_t { kProcess = 1, kThread = 2, kBoth = 3 };
@@ -370,7 +375,8 @@ constexpr Row kRows[] = {
     {"exe", 0777, kBoth, Kind::link, nullptr, nullptr, exe_of},
     {"fd", 0500, kBoth, Kind::fd},
     {"fdinfo", 0555, kBoth, Kind::fdinfo},
-    {"io", 0400, kBoth, Kind::text, show_io},
+    {"io", 0400, kProcess, Kind::text, show_io},
+    {"io", 0400, kThread, Kind::text, show_thread_io},
     {"limits", 0444, kBoth, Kind::text, show_limits},
     {"maps", 0444, kBoth, Kind::text, show_maps},
     {"mem", 0600, kBoth, Kind::mem},

@@ -474,6 +474,26 @@ FileHandle VfsImpl::memfd(std::string_view name, std::uint32_t seals) {
     return make_regular_file(d, abi::o_rdwr | abi::o_largefile);
 }
 
+void VfsImpl::account_io(int tgid, int tid, bool write, std::int64_t result) {
+    for (IoCounts* c : {&process_io_[tgid], &thread_io_[tid]}) {
+        ++(write ? c->syscw : c->syscr);
+        if (result > 0) (write ? c->wchar : c->rchar) += static_cast<std::uint64_t>(result);
+    }
+}
+
+IoCounts VfsImpl::io_counts(int id, bool process) const {
+    const auto& all = process ? process_io_ : thread_io_;
+    const auto it = all.find(id);
+    return it == all.end() ? IoCounts{} : it->second;
+}
+
+std::uint64_t VfsImpl::cached_pages() const {
+    std::uint64_t n = host_->cached_pages() + anonymous_->used_pages;
+    for (const auto& m : mounts_)
+        if (const auto* t = dynamic_cast<const TmpFs*>(m->fs.get())) n += t->used_pages;
+    return n;
+}
+
 void VfsImpl::sync_all() { host_->sync(); }
 
 int VfsImpl::sync(File* file) {

@@ -30,6 +30,11 @@ struct Parent {
     bool missing{}; ///< only the last component is not there
 };
 
+/// What /proc/PID/io shows of read and write calls.
+struct IoCounts {
+    std::uint64_t rchar{}, wchar{}, syscr{}, syscw{};
+};
+
 class VfsImpl final : public Vfs {
   public:
     /// What is below /proc, /sys is put there by the caller through attributes() and mount().
@@ -89,6 +94,10 @@ class VfsImpl final : public Vfs {
     std::uint32_t next_minor() { return ++minor_; }
     HostFs& host() { return *host_; }
     std::map<const void*, const void*>& lock_waits() { return lock_waits_; }
+    /// A read or write call of a thread that gave `result`.
+    void account_io(int tgid, int tid, bool write, std::int64_t result);
+    IoCounts io_counts(int id, bool process) const;
+    std::uint64_t cached_pages() const; ///< memory that holds contents of files
     int walk(int dirfd, std::string_view path, bool follow, bool empty_ok, Found& out, std::uint64_t resolve = 0);
 
   private:
@@ -117,6 +126,7 @@ class VfsImpl final : public Vfs {
     std::uint64_t anon_ino_{15000};
     std::uint32_t minor_{20};
     int mount_id_{20};
+    std::map<int, IoCounts> process_io_, thread_io_;
     std::map<const void*, const void*> lock_waits_; ///< POSIX locks: who waits for whom
 };
 

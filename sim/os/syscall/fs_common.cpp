@@ -93,7 +93,9 @@ std::size_t UserBuffers::copy_out(std::uint64_t offset, std::span<const std::uin
     });
 }
 
-std::int64_t do_read(Kernel& k, File& f, UserBuffers& to, std::optional<std::uint64_t> offset) {
+namespace {
+
+std::int64_t read_to(Kernel& k, File& f, UserBuffers& to, std::optional<std::uint64_t> offset) {
     Frame frame(k, KernelSymbol::vfs_read);
     if (!f.readable()) return -EBADF;
     if (ke::FileOperations* ops = f.perf_ops()) return ops->read(to.first_address(), to.size(), f.nonblock());
@@ -116,7 +118,7 @@ std::int64_t do_read(Kernel& k, File& f, UserBuffers& to, std::optional<std::uin
     return static_cast<std::int64_t>(done);
 }
 
-std::int64_t do_write(Kernel& k, File& f, UserBuffers& from, std::optional<std::uint64_t> offset) {
+std::int64_t write_from(Kernel& k, File& f, UserBuffers& from, std::optional<std::uint64_t> offset) {
     Frame frame(k, KernelSymbol::vfs_write);
     if (!f.writable()) return -EBADF;
     { Frame lsm(k, KernelSymbol::security_file_permission); }
@@ -133,6 +135,20 @@ std::int64_t do_write(Kernel& k, File& f, UserBuffers& from, std::optional<std::
         if (static_cast<std::size_t>(n) < want) break;
     } while (done < from.size());
     return static_cast<std::int64_t>(done);
+}
+
+} // namespace
+
+std::int64_t do_read(Kernel& k, File& f, UserBuffers& to, std::optional<std::uint64_t> offset) {
+    const std::int64_t n = read_to(k, f, to, offset);
+    vfs_of(k).account_io(k.cur().tgid, k.cur().pid, false, n);
+    return n;
+}
+
+std::int64_t do_write(Kernel& k, File& f, UserBuffers& from, std::optional<std::uint64_t> offset) {
+    const std::int64_t n = write_from(k, f, from, offset);
+    vfs_of(k).account_io(k.cur().tgid, k.cur().pid, true, n);
+    return n;
 }
 
 int get_timespec(Kernel& k, std::uint64_t address, std::uint64_t& ns) {

@@ -30,11 +30,13 @@ class PollTable {
     PollTable& operator=(const PollTable&) = delete;
 
     /// Events of a file; the first time round its queue is joined.
-    ke::PollMask look(File& f) {
+    ke::PollMask look(const FileHandle& f) {
         WaitQueueHead* wq = nullptr;
-        const ke::PollMask m = f.poll(wq);
-        host_ |= f.host_polled();
-        if (joining_ && wq) {
+        const ke::PollMask m = f->poll(wq);
+        if (!joining_) return m;
+        held_.push_back(f); // another thread may close it meanwhile
+        if (f->host_polled()) host_ = f.get();
+        if (wq) {
             WaitQueueHead::Entry& e = entries_.emplace_back();
             e.func = [this](WaitQueueHead::Entry&) {
                 triggered_ = true;
@@ -54,6 +56,7 @@ class PollTable {
         if (!triggered_) r = k_.schedule_until(until);
         t_.state = TaskState::running;
         triggered_ = false;
+        if (host_ && r == -ETIME) host_->host_wait(kHostPollMs);
         return r != -ETIME || until != deadline;
     }
 
@@ -61,7 +64,9 @@ class PollTable {
     Kernel& k_;
     Task& t_;
     std::list<WaitQueueHead::Entry> entries_;
-    bool joining_{true}, triggered_{}, host_{};
+    std::vector<FileHandle> held_;
+    bool joining_{true}, triggered_{};
+    File* host_{};
 };
 
 /// A signal mask for the time of a call (set_user_sigmask).
@@ -118,7 +123,7 @@ std::int64_t do_poll(Kernel& k, Task& t, std::vector<pollfd>& fds, std::uint64_t
             k.charge(kPerFile);
             const FileHandle file = file_of_fd(t, static_cast<std::uint64_t>(p.fd));
             const auto want = static_cast<std::uint32_t>(static_cast<std::uint16_t>(p.events)) | POLLERR | POLLHUP;
-            p.revents = static_cast<short>(file ? table.look(*file) & want : POLLNVAL);
+            p.revents = static_cast<short>(file ? table.look(file) & want : POLLNVAL);
             count += p.revents != 0;
         }
         table.joined();
@@ -181,7 +186,7 @@ std::int64_t do_select(Kernel& k, Task& t, int n, std::span<SelectSet> sets, std
             k.charge(kPerFile);
             const FileHandle file = file_of_fd(t, static_cast<std::uint64_t>(fd));
             if (!file) return -EBADF;
-            const ke::PollMask m = table.look(*file);
+            const ke::PollMask m = table.look(file);
             for (SelectSet& s : sets)
                 if (has(s.in, fd) && m & s.bits) {
                     s.out[static_cast<std::size_t>(fd / 64)] |= 1ull << (fd % 64);
