@@ -22,8 +22,9 @@ class Clock {
     Cycles cycle_at(Picoseconds t) const {
         if (t <= base_time_) return base_cycle_;
         if (t == kNever) return Cycles(~std::uint64_t{0});
-        const auto d = static_cast<unsigned __int128>(t.v - base_time_.v) * hertz_;
-        return Cycles(base_cycle_.v + static_cast<std::uint64_t>((d + kPicosPerSecond - 1) / kPicosPerSecond));
+        // By time_of's rounded beginnings: who waits until t must find the cycle due at t.
+        const auto d = static_cast<unsigned __int128>(t.v - base_time_.v - 1) * hertz_;
+        return Cycles(base_cycle_.v + static_cast<std::uint64_t>(d / kPicosPerSecond) + 1);
     }
     /// From cycle `now` on the clock runs at `hertz`.
     void set_hertz(std::uint64_t hertz, Cycles now) {

@@ -278,6 +278,7 @@ void Kernel::run_irq(ke::PtRegs& regs, KernelSymbol entry) {
         Frame f(*this, entry);
         gic_->handle(regs);
     }
+    if (core().now() >= config_.timeout) end_run(kStatusTimeout); // even if nothing runs but timers
     --p.hardirq_depth;
     p.irq_regs_ptr = outer;
 }

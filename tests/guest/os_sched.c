@@ -147,7 +147,7 @@ static void fairness(void) {
             for (;;) n[i * 8]++;
         }
     }
-    msleep(400);
+    msleep(60);
     for (int i = 0; i < 3; i++) kill(c[i], SIGKILL), waitpid(c[i], NULL, 0);
     long a = n[0], b = n[8], d = n[16];
     say("equal shares: %d", a > b / 2 && a < b * 2);

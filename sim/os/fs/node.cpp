@@ -18,7 +18,7 @@ void FileSystem::statfs(StatFs& out) {
     out[10] = 0x20; // f_flags: ST_VALID
 }
 
-Node::Node(FileSystem& fs, std::uint32_t mode) : fs(fs) {
+Node::Node(FileSystem& fs, std::uint32_t mode) : fs(fs), services_(fs.s) {
     attr.mode = mode;
     attr.dev = fs.dev();
     attr.ino = ino = fs.next_ino();

@@ -123,10 +123,11 @@ class Node : public Inode {
         return -EINVAL;
     }
 
-    FsServices& services() { return fs.s; }
+    FsServices& services() { return services_; } ///< also when the file system is already gone
     void touch_times(bool access, bool modify, bool change);
 
     FileSystem& fs;
+    FsServices& services_;
     FileStat attr;               ///< a node whose attributes live elsewhere keeps only the mode's type here
     std::shared_ptr<void> extra; ///< pipe behind a FIFO
     bool linkable{};             ///< made by O_TMPFILE: may get a name although it has none

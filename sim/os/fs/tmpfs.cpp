@@ -12,8 +12,8 @@ namespace {
 
 class TmpFile final : public PagedNode {
   public:
-    TmpFile(TmpFs& fs, std::uint32_t mode) : PagedNode(fs, S_IFREG | (mode & 07777)), tmp_(fs) {}
-    ~TmpFile() override { tmp_.used_pages -= pages_.size(); }
+    TmpFile(TmpFs& fs, std::uint32_t mode) : PagedNode(fs, S_IFREG | (mode & 07777)), tmp_(fs), used_(fs.used) {}
+    ~TmpFile() override { *used_ -= pages_.size(); }
     FileStat stat() override {
         FileStat st = attr;
         st.size = static_cast<std::int64_t>(bytes_);
@@ -23,13 +23,14 @@ class TmpFile final : public PagedNode {
 
   private:
     int reserve() override {
-        if (tmp_.used_pages >= tmp_.max_pages) return -ENOSPC;
-        ++tmp_.used_pages;
+        if (*used_ >= tmp_.max_pages) return -ENOSPC;
+        ++*used_;
         return 0;
     }
-    void released(std::uint64_t pages) override { tmp_.used_pages -= pages; }
+    void released(std::uint64_t pages) override { *used_ -= pages; }
 
     TmpFs& tmp_;
+    std::shared_ptr<std::uint64_t> used_;
 };
 
 constexpr std::int64_t kDirentSize = 20; // BOGO_DIRENT_SIZE: what an entry adds to a directory's size
@@ -44,7 +45,7 @@ TmpFs::TmpFs(FsServices& services, std::uint32_t minor, std::uint64_t max_pages,
 void TmpFs::statfs(StatFs& out) {
     FileSystem::statfs(out);
     out[2] = max_pages;
-    out[3] = out[4] = max_pages - used_pages;
+    out[3] = out[4] = max_pages - *used;
     out[5] = out[6] = max_pages;
 }
 

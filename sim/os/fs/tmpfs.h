@@ -16,7 +16,9 @@ class TmpFs final : public FileSystem {
     NodePtr root() const { return root_; }
     NodePtr make_file(std::uint32_t mode, std::uint32_t seals); ///< without a name (memfd_create, O_TMPFILE)
 
-    std::uint64_t max_pages, used_pages{};
+    std::uint64_t max_pages;
+    /// Files that outlive the mount give their pages back all the same.
+    const std::shared_ptr<std::uint64_t> used = std::make_shared<std::uint64_t>(0);
 
   private:
     NodePtr root_;

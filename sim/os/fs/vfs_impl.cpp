@@ -488,9 +488,9 @@ IoCounts VfsImpl::io_counts(int id, bool process) const {
 }
 
 std::uint64_t VfsImpl::cached_pages() const {
-    std::uint64_t n = host_->cached_pages() + anonymous_->used_pages;
+    std::uint64_t n = host_->cached_pages() + *anonymous_->used;
     for (const auto& m : mounts_)
-        if (const auto* t = dynamic_cast<const TmpFs*>(m->fs.get())) n += t->used_pages;
+        if (const auto* t = dynamic_cast<const TmpFs*>(m->fs.get())) n += *t->used;
     return n;
 }
 

@@ -78,6 +78,17 @@ SigInfo siginfo_timer(int signo, int timerid, int overrun, std::uint64_t value) 
     return i;
 }
 
+bool siginfo_is_timer(const SigInfo& i, int timerid, int& overrun) {
+    const auto word = [&](std::size_t at) {
+        std::int32_t v;
+        std::memcpy(&v, i.raw.data() + at, sizeof v);
+        return v;
+    };
+    if (word(8) != kSiTimer || word(16) != timerid) return false;
+    overrun = word(20);
+    return true;
+}
+
 SigInfo siginfo_kernel(int signo) { return base(signo, kSiKernel); }
 
 } // namespace rkperf::os

@@ -17,6 +17,8 @@ SigInfo siginfo_poll(int signo, int code, std::int64_t band, int fd);
 SigInfo siginfo_perf(std::uint64_t addr, std::uint32_t type, std::uint64_t data); ///< SIGTRAP TRAP_PERF
 SigInfo siginfo_timer(int signo, int timerid, int overrun, std::uint64_t value);
 SigInfo siginfo_kernel(int signo);
+/// True if `info` is from the POSIX timer; its overrun count then.
+bool siginfo_is_timer(const SigInfo& info, int timerid, int& overrun);
 
 class Signals {
   public:

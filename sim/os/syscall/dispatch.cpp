@@ -49,7 +49,9 @@ void do_syscall(Kernel& k, Task& t) {
 
 void do_fault(Kernel& k, Task& t, bool exec) {
     const a64::Fault fault = k.user().fault;
-    const std::uint64_t addr = exec ? k.user().pc : fault.addr & 0x00ff'ffff'ffff'ffffull;
+    // Without its tag: bit 55 says which half it is in.
+    constexpr std::uint64_t kTag = 0xffull << 56;
+    const std::uint64_t addr = exec ? k.user().pc : fault.addr >> 55 & 1 ? fault.addr | kTag : fault.addr & ~kTag;
     if ((fault.status & 0x3f) == 0x21) {
         t.fault_address = fault.addr;
         t.fault_code = 0x92000000ull | (fault.write ? 0x40 : 0) | fault.status;

@@ -46,6 +46,20 @@ std::uint64_t read_cpu_clock(Kernel& k, Process& p, Task* t, CpuClock clock) {
     return n;
 }
 
+namespace {
+/// A timer has one place in the queue of signals: while it is there, further expiries only count.
+bool add_to_pending(PendingSignals& pending, const PosixTimer& timer, int& overrun) {
+    for (SigInfo& i : pending.queue) {
+        int at = 0;
+        if (i.signo() != timer.signo || !siginfo_is_timer(i, timer.id, at)) continue;
+        overrun += at + 1;
+        i = siginfo_timer(timer.signo, timer.id, overrun, timer.value);
+        return true;
+    }
+    return false;
+}
+} // namespace
+
 void expire_timer(Kernel& k, Process& p, PosixTimer& timer, std::uint64_t now) {
     timer.overrun = 0;
     if (timer.interval_ns) {
@@ -56,10 +70,12 @@ void expire_timer(Kernel& k, Process& p, PosixTimer& timer, std::uint64_t now) {
         timer.expires_ns = 0;
     }
     if (timer.notify == kSigevNone || !p.live) return;
+    Task* thread = timer.notify == kSigevThreadId ? k.find_task(timer.tid) : nullptr;
+    if (thread && thread->process.get() != &p) thread = nullptr;
+    if (!timer.itimer && add_to_pending(thread ? thread->pending : p.shared_pending, timer, timer.overrun)) return;
     const SigInfo info =
         timer.itimer ? siginfo_kernel(timer.signo) : siginfo_timer(timer.signo, timer.id, timer.overrun, timer.value);
-    Task* thread = timer.notify == kSigevThreadId ? k.find_task(timer.tid) : nullptr;
-    if (thread && thread->process.get() == &p)
+    if (thread)
         k.signals().send_thread(*thread, info);
     else
         k.signals().send_process(*p.leader, info);
