@@ -49,9 +49,9 @@ void do_syscall(Kernel& k, Task& t) {
 
 void do_fault(Kernel& k, Task& t, bool exec) {
     const a64::Fault fault = k.user().fault;
-    // Without its tag: bit 55 says which half it is in.
+    // Without its tag, if it is in the lower half: bit 55 tells.
     constexpr std::uint64_t kTag = 0xffull << 56;
-    const std::uint64_t addr = exec ? k.user().pc : fault.addr >> 55 & 1 ? fault.addr | kTag : fault.addr & ~kTag;
+    const std::uint64_t addr = exec ? k.user().pc : fault.addr >> 55 & 1 ? fault.addr : fault.addr & ~kTag;
     if ((fault.status & 0x3f) == 0x21) {
         t.fault_address = fault.addr;
         t.fault_code = 0x92000000ull | (fault.write ? 0x40 : 0) | fault.status;
@@ -64,9 +64,10 @@ void do_fault(Kernel& k, Task& t, bool exec) {
     if (r.signal) {
         // ESR_EL1: EC 0x20/0x24 (lower level instruction/data abort), IL, ISS with WnR and the fault status.
         t.fault_address = addr;
-        t.fault_code = (exec ? 0x82000000ull : 0x92000000ull) | (fault.write ? 0x40 : 0) | fault.status;
-    }
-    if (r.signal) {
+        // Linux makes entries of PROT_NONE invalid: a translation fault at level 3.
+        const Vma* v = t.as->find(addr);
+        const std::uint64_t status = v && !v->prot ? 0x07 : fault.status;
+        t.fault_code = (exec ? 0x82000000ull : 0x92000000ull) | (fault.write ? 0x40 : 0) | status;
         char text[160];
         std::snprintf(text, sizeof text, "%s[%d]: %s fault at address 0x%llx, pc 0x%llx", t.comm, t.pid,
                       exec          ? "fetch"
