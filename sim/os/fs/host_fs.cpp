@@ -55,7 +55,10 @@ HostFs::HostFs(FsServices& services) : FileSystem(services, "ext4", abi::ext4_su
     raise_descriptor_limit();
 }
 
-HostFs::~HostFs() { sync(); }
+HostFs::~HostFs() {
+    sync();
+    recent_.clear(); // while everything their files refer to is still there
+}
 
 void HostFs::statfs(StatFs& out) {
     FileSystem::statfs(out);
@@ -109,7 +112,7 @@ int HostFs::node_of(HostFd fd, NodePtr& out) {
 void HostFs::page_added(const std::shared_ptr<PagedNode>& node, std::uint64_t index) {
     fifo_.emplace_back(node, index);
     const std::uint64_t limit = std::max<std::uint64_t>(s.pages().total_pages() / kCacheShare, 64);
-    for (std::size_t tries = fifo_.size(); cached_pages_ > limit && tries > 1; --tries) {
+    for (std::size_t tries = fifo_.size(); *cached > limit && tries > 1; --tries) {
         auto [weak, i] = std::move(fifo_.front());
         fifo_.pop_front();
         const auto n = std::static_pointer_cast<HostFile>(weak.lock());

@@ -48,17 +48,17 @@ class HostFs final : public FileSystem {
     int node_of(HostFd fd, NodePtr& out);
 
     // --- the limit of cached pages ---
-    void page_reserved() { ++cached_pages_; }
+    void page_reserved() { ++*cached; }
     void page_added(const std::shared_ptr<PagedNode>& node, std::uint64_t index);
-    std::uint64_t cached_pages() const { return cached_pages_; }
-    void pages_dropped(std::uint64_t n) { cached_pages_ -= n; }
+    std::uint64_t cached_pages() const { return *cached; }
+    /// Files that outlive the file system give their pages back all the same.
+    const std::shared_ptr<std::uint64_t> cached = std::make_shared<std::uint64_t>(0);
 
   private:
     using Key = std::pair<std::uint64_t, std::uint64_t>; ///< host's device and inode
     std::map<Key, std::weak_ptr<Node>> nodes_;
     std::list<NodePtr> recent_; ///< keeps the caches of files that nobody has open
     std::deque<std::pair<std::weak_ptr<PagedNode>, std::uint64_t>> fifo_;
-    std::uint64_t cached_pages_{};
     HostFd statfs_fd_;
 };
 

@@ -55,7 +55,7 @@ NodePtr make_host_node(HostFs& fs, HostFd fd, const struct ::stat& st) {
 // --- regular files ---
 
 HostFile::HostFile(HostFs& fs, HostFd fd, const struct ::stat& st)
-    : PagedNode(fs, st.st_mode), HostAttr(std::move(fd)), host_(fs) {
+    : PagedNode(fs, st.st_mode), HostAttr(std::move(fd)), host_(fs), cached_(fs.cached) {
     bytes_ = static_cast<std::uint64_t>(st.st_size);
     seen_s_ = st.st_mtim.tv_sec;
     seen_ns_ = st.st_mtim.tv_nsec;
@@ -63,7 +63,7 @@ HostFile::HostFile(HostFs& fs, HostFd fd, const struct ::stat& st)
 
 HostFile::~HostFile() {
     write_back();
-    host_.pages_dropped(pages_.size());
+    *cached_ -= pages_.size();
 }
 
 FileStat HostFile::stat() {
@@ -159,7 +159,7 @@ int HostFile::resize(std::uint64_t size) {
     return r;
 }
 
-void HostFile::released(std::uint64_t pages) { host_.pages_dropped(pages); }
+void HostFile::released(std::uint64_t pages) { *cached_ -= pages; }
 
 bool HostFile::evict(std::uint64_t index) {
     const auto it = pages_.find(index);

@@ -57,6 +57,7 @@ class HostFile final : public PagedNode, public HostAttr {
     void remember();
 
     HostFs& host_;
+    std::shared_ptr<std::uint64_t> cached_;
     HostFd io_;
     bool io_writes_{};
     int open_{};
