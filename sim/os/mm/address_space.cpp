@@ -13,8 +13,8 @@ namespace rkperf::os {
 
 namespace {
 constexpr std::uint64_t kMinAddress = 0x10000; // vm.mmap_min_addr
-/// Instructions per page to unmap, per mapping and page to copy.
-constexpr std::uint32_t kZapCost = 100, kCopyVmaCost = 250, kCopyPageCost = 220;
+/// Instructions per page to unmap, for a page that is freed or mapped elsewhere besides; per mapping and page to copy.
+constexpr std::uint32_t kZapCost = 100, kFreeCost = 900, kRmapCost = 120, kCopyVmaCost = 250, kCopyPageCost = 220;
 } // namespace
 
 AddressSpace::AddressSpace(Kernel& k) : os_(k), mmap_lock_(k), table_(k.pages()), asid_(k.alloc_asid()) {}
@@ -132,12 +132,17 @@ std::uint32_t AddressSpace::flush(std::uint64_t start, std::uint64_t end) {
 std::uint32_t AddressSpace::zap(std::uint64_t start, std::uint64_t end) {
     std::uint32_t n = 0;
     table_.for_each(start, end, [&](std::uint64_t, std::uint64_t& pte) {
-        os_.pages().put(mem::desc::address(pte, 3));
+        const PhysAddr pa = mem::desc::address(pte, 3);
+        n += kZapCost;
+        if (os_.pages().refs(pa) == 1)
+            n += kFreeCost;
+        else if (pa != os_.zero_page())
+            n += kRmapCost;
+        os_.pages().put(pa);
         pte = 0;
         --rss_;
-        ++n;
     });
-    return n ? n * kZapCost + flush(start, end) : 0;
+    return n ? n + flush(start, end) : 0;
 }
 
 void AddressSpace::remove_range(std::uint64_t start, std::uint64_t end) {

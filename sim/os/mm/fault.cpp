@@ -12,7 +12,6 @@ namespace d = mem::desc;
 
 namespace {
 constexpr int SEGV_MAPERR_ = 1, SEGV_ACCERR_ = 2, BUS_ADRERR_ = 2;
-constexpr std::uint32_t kCopyPage = 1100, kClearPage = 550; ///< instructions of copy_page and clear_page
 } // namespace
 
 std::uint64_t AddressSpace::attributes(std::uint32_t prot, bool writable) {
@@ -113,6 +112,8 @@ AddressSpace::Step AddressSpace::fault_in(const Found& v, std::uint64_t page, bo
     const auto fresh_copy = [&](PhysAddr from) {
         const PhysAddr pa = pages.alloc();
         if (!pa.v) return pa;
+        { Frame alloc(os_, KernelSymbol::__alloc_pages); }
+        Frame fill(os_, from.v ? KernelSymbol::copy_page : KernelSymbol::clear_page);
         if (from.v) {
             pages.get(from);
             std::memcpy(pages.host(pa), pages.host(from), kPageSize);
@@ -120,7 +121,6 @@ AddressSpace::Step AddressSpace::fault_in(const Found& v, std::uint64_t page, bo
             pages.put(from);
         }
         os_.core().kernel_access(pa, kPageSize, true);
-        os_.charge(from.v ? kCopyPage : kClearPage);
         return pa;
     };
 

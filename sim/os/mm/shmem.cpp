@@ -29,8 +29,9 @@ PhysAddr ShmemInode::page(std::uint64_t index, bool& major) {
     PhysAddr& pa = pages_[index];
     if (!pa.v) {
         pa = os_.pages().alloc();
+        { Frame alloc(os_, KernelSymbol::__alloc_pages); }
+        Frame clear(os_, KernelSymbol::clear_page);
         os_.core().kernel_access(pa, kPageSize, true);
-        os_.charge(550);
     }
     return pa;
 }

@@ -264,6 +264,7 @@ void Scheduler::schedule(bool preempt) {
                     insert(q, prev, preempt && !prev.se.slice_used);
                 }
             } else {
+                Frame g(os_, KernelSymbol::dequeue_task_fair);
                 --q.nr;
                 q.load -= fair::weight(prev.se);
                 prev.se.on_rq = false;
@@ -308,6 +309,7 @@ void Scheduler::context_switch(int cpu, Task& prev, Task& next) {
         next.se.slice_start_runtime = next.sum_exec_runtime;
         if (next.as) {
             if (next.as.get() != active_as_[cpu]) {
+                Frame g(os_, KernelSymbol::check_and_switch_context);
                 p.core->set_address_space(next.as->pgd(), next.as->asid());
                 active_as_[cpu] = next.as.get();
             }
@@ -324,6 +326,7 @@ void Scheduler::finish_switch() {
     Task* prev = switched_from_[cpu];
     switched_from_[cpu] = nullptr;
     Task& me = os_.cur();
+    Frame f(os_, KernelSymbol::finish_task_switch);
     os_.perf().perf_event_task_sched_in(*prev, me);
     if (leaving_[cpu]) {
         Task* t = leaving_[cpu];

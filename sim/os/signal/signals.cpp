@@ -116,6 +116,7 @@ void Signals::force(Task& t, const SigInfo& info) {
 
 std::int64_t Signals::kill(int pid, int signo) {
     Task& me = os_.cur();
+    Frame f(os_, KernelSymbol::kill_something_info);
     const IrqGuard guard(os_); // tasks do not go while they are looked at
     const auto deliver = [&](Task& t) -> std::int64_t {
         if (signo < 0 || signo > kNumSignals) return -EINVAL;

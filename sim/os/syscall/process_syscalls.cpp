@@ -151,9 +151,18 @@ std::int64_t sys_waitid(Kernel& k, Task& t, const SyscallArgs& a) {
     return 0;
 }
 
-std::int64_t sys_getpid(Kernel&, Task& t, const SyscallArgs&) { return t.tgid; }
-std::int64_t sys_gettid(Kernel&, Task& t, const SyscallArgs&) { return t.pid; }
-std::int64_t sys_getppid(Kernel&, Task& t, const SyscallArgs&) { return t.parent->tgid; }
+std::int64_t sys_getpid(Kernel& k, Task& t, const SyscallArgs&) {
+    Frame f(k, KernelSymbol::__task_pid_nr_ns);
+    return t.tgid;
+}
+std::int64_t sys_gettid(Kernel& k, Task& t, const SyscallArgs&) {
+    Frame f(k, KernelSymbol::__task_pid_nr_ns);
+    return t.pid;
+}
+std::int64_t sys_getppid(Kernel& k, Task& t, const SyscallArgs&) {
+    Frame f(k, KernelSymbol::__task_pid_nr_ns);
+    return t.parent->tgid;
+}
 
 std::int64_t sys_setpgid(Kernel& k, Task& t, const SyscallArgs& a) {
     const int pid = static_cast<int>(a[0]) ? static_cast<int>(a[0]) : t.tgid;

@@ -63,6 +63,7 @@ int read_clock(Kernel& k, Task& t, int clockid, std::uint64_t& ns) {
 }
 
 std::int64_t sys_clock_gettime(Kernel& k, Task& t, const SyscallArgs& a) {
+    Frame f(k, KernelSymbol::ktime_get_ts64);
     std::uint64_t ns;
     if (const int e = read_clock(k, t, static_cast<int>(a[0]), ns)) return e;
     return k.put(a[1], to_timespec(ns)) ? -EFAULT : 0;
