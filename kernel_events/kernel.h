@@ -124,6 +124,10 @@ struct TaskBase {
     PerfEventContext* perf_event_ctxp[2]{};  ///< hardware context, software context
     std::vector<PerfEvent*> perf_event_list; ///< events this task owns (opened)
     std::unique_ptr<Mutex> perf_event_mutex;
+
+    // owned by uprobes.cpp
+    std::shared_ptr<struct UprobeTask> utask; ///< made at the first hit
+    bool tif_uprobe{};                        ///< TIF_UPROBE: uprobe_notify_resume is due before the return to EL0
 };
 
 /// struct poll_table's other side: a list of sleepers.
@@ -190,6 +194,9 @@ class FileRef {
     /// F_SETOWN/F_SETSIG/O_ASYNC: sends SIGIO or the chosen signal, with band POLL_IN or POLL_HUP, if asked for.
     virtual void kill_fasync(int band) = 0;
 };
+
+/// What perf_event_open asks security modules about (PERF_SECURITY_*).
+enum class PerfSecurity : std::uint8_t { open, cpu, kernel, tracepoint };
 
 enum class Capability : std::uint8_t { perfmon, sys_admin, sys_ptrace, ipc_lock, kill };
 
@@ -292,6 +299,13 @@ class Kernel {
     virtual void put_task(TaskBase* task) = 0;
     virtual void update_task_clock(TaskBase* task) = 0;
     virtual bool capable(Capability cap) = 0;
+    /// Hooks of security modules: 0, or a negative errno that ends what was asked for. A kernel without any allows all.
+    virtual int security_perf_event_open(PerfSecurity) { return 0; }
+    virtual int security_perf_event_alloc(PerfEvent&) { return 0; }
+    virtual void security_perf_event_free(PerfEvent&) {}
+    virtual int security_perf_event_read(PerfEvent&) { return 0; }  ///< read(2), mmap(2)
+    virtual int security_perf_event_write(PerfEvent&) { return 0; } ///< ioctl(2)
+    virtual int security_locked_down_perf() { return 0; }           ///< LOCKDOWN_PERF: -EPERM
     virtual bool ptrace_may_access(TaskBase* task) = 0;
     virtual std::uint64_t rlimit(int resource) = 0;
     virtual void send_sigtrap_perf(TaskBase* task, std::uint64_t addr, std::uint32_t type, std::uint64_t sig_data) = 0;
@@ -319,6 +333,12 @@ class Kernel {
     // --- pages ---
     virtual Page alloc_page(int cpu) = 0; ///< zeroed; empty if out of memory
     virtual void free_page(Page page) = 0;
+    /// 2^order neighbours, zeroed, each to be freed alone; empty if there is no such run. By default memory is too
+    /// fragmented for more than one page.
+    virtual std::vector<Page> alloc_pages(unsigned order, int cpu) {
+        const Page page = order ? Page{} : alloc_page(cpu);
+        return page ? std::vector<Page>{page} : std::vector<Page>{};
+    }
     /// Stores into a page as kernel code of this CPU does: bytes appear in simulated memory, caches see it (charges time).
     virtual void page_write(const Page& page, unsigned offset, const void* from, std::size_t n) = 0;
 
@@ -334,6 +354,9 @@ class Kernel {
 
     // --- names ---
     virtual void for_each_vma(TaskBase* task, const std::function<void(const VmaInfo&)>& fn) = 0;
+
+    /// What uprobes need beyond this (uprobes.h); null: this kernel has none.
+    virtual class UprobeServices* uprobe_services() { return nullptr; }
 
     virtual void pr_info(std::string_view message) = 0; ///< the kernel log
     virtual void notice(const EventNotice& notice) = 0; ///< cheap when nobody listens
