@@ -8,6 +8,7 @@
 #pragma once
 
 #include "kernel_events/perf_event.h"
+#include "kernel_events/trace/trace_events.h"
 
 #include <array>
 #include <cerrno>
@@ -172,6 +173,7 @@ struct Perf::Impl {
     Kernel& kernel;
     PerfConfig config;
     PerfSysctls sysctl;
+    std::unique_ptr<TraceEvents> trace_events;
     PerfEventCounts counts;
     std::array<PerfPerCpu, kMaxCpus> percpu;
     std::uint64_t perf_event_id{};

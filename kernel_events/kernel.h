@@ -255,6 +255,8 @@ class Kernel {
     virtual std::size_t kernel_callchain(const PtRegs& regs, std::span<std::uint64_t> out) = 0;
 
     // --- interrupts and time ---
+    virtual bool irqs_disabled() { return false; }
+    virtual bool need_resched() { return false; } ///< of current
     /// Masks interrupts; returns the former state for local_irq_restore.
     virtual bool local_irq_save() = 0;
     virtual void local_irq_restore(bool was_masked) = 0;

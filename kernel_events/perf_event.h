@@ -21,6 +21,9 @@ namespace rkperf::ke {
 
 class Pmu;
 class PerfBuffer;
+class EventFilter;
+class TraceEvents;
+struct TraceEventCall;
 struct PerfCpuContext;
 struct PerfSampleData;
 
@@ -95,6 +98,8 @@ struct PerfEvent {
     std::function<void(PerfEvent&, PerfSampleData&, PtRegs&)> overflow_handler; ///< empty: perf_event_output
     std::function<void(PerfEvent&)> destroy;
     FileOperations* file{};
+    TraceEventCall* tp_event{};                ///< of tracing events: what it is attached to
+    std::shared_ptr<const EventFilter> filter; ///< PERF_EVENT_IOC_SET_FILTER
     int refcount{1};
 };
 
@@ -268,6 +273,8 @@ class Perf {
     /// From the scheduler with interrupts masked; regs are the caller's.
     void perf_sw_event_sched(std::uint32_t event_id, std::uint64_t nr, std::uint64_t addr);
     void perf_sample_event_took(std::uint64_t sample_len_ns);
+    // --- tracing ---
+    TraceEvents& trace_events(); ///< the table behind tracefs (trace/trace_events.h)
 
     Kernel& kernel() { return kernel_; }
     struct Impl;

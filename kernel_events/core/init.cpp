@@ -11,6 +11,7 @@ Perf::Perf(Kernel& kernel, PerfConfig config)
 Perf::~Perf() = default;
 
 Perf::Impl::Impl(Perf& p, Kernel& k, PerfConfig c) : perf(p), kernel(k), config(std::move(c)) {
+    trace_events = std::make_unique<TraceEvents>(*this);
     sysctl.perf_event_paranoid = config.paranoid;
     sysctl.perf_event_mlock_kb = config.mlock_kb;
     sysctl.perf_event_max_sample_rate = config.max_sample_rate;
@@ -20,6 +21,8 @@ Perf::Impl::Impl(Perf& p, Kernel& k, PerfConfig c) : perf(p), kernel(k), config(
 }
 
 Perf::Impl::~Impl() = default;
+
+TraceEvents& Perf::trace_events() { return *impl_->trace_events; }
 
 void Perf::perf_event_init() {
     Impl& p = *impl_;

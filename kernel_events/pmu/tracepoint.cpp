@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// PMU "tracepoint" (type 2). This kernel has no tracepoints, so every id is unknown: EINVAL, as in Linux (CORE-473).
+// PMU "tracepoint" (type 2): attr.config is the id of a trace event (CORE-473 to 478).
 #include "kernel_events/pmu/pmus.h"
 #include "kernel_events/pmu/probes.h"
-#include "kernel_events/pmu/refused_pmu.h"
+#include "kernel_events/pmu/tracing_pmu.h"
 
 namespace rkperf::ke {
 
 namespace {
 
-class TracepointPmu final : public RefusedPmu {
+class TracepointPmu final : public TracingPmu {
   public:
-    using RefusedPmu::RefusedPmu;
-    int event_init(PerfEvent& event) override {
+    using TracingPmu::TracingPmu;
+    int event_init(PerfEvent& event) override { // perf_tp_event_init
         if (event.attr.type != PERF_TYPE_TRACEPOINT) return -ENOENT;
         if (event.attr.sample_type & PERF_SAMPLE_BRANCH_STACK) return -EOPNOTSUPP;
-        return -EINVAL;
+        if (const int error = events().perf_trace_init(event)) return error;
+        event.destroy = [this](PerfEvent& e) { events().perf_trace_destroy(e); };
+        return 0;
     }
 };
 

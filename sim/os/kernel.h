@@ -199,6 +199,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     ke::TaskBase* current() override { return here().current; }
     bool in_hardirq() override { return here().hardirq_depth > 0; }
     bool in_softirq() override { return false; }
+    bool irqs_disabled() override { return core().irq_masked(); }
+    bool need_resched() override { return cur().need_resched; }
     bool in_nmi() override { return false; }
     ke::CpuMask cpu_possible_mask() override;
     ke::CpuMask cpu_online_mask() override;
