@@ -88,6 +88,19 @@ class PerfBuffer {
     UserInfo* mmap_user{};
     Page user_page;
     std::vector<Page> data_pages;
+    // AUX area (ring_buffer_aux.cpp)
+    std::uint64_t aux_head{}, aux_wakeup{};
+    unsigned aux_nest{}; ///< a transaction is open
+    std::uint64_t aux_pgoff{};
+    bool aux_overwrite{}, aux_in_sampling{};
+    int aux_mmap_count{}, aux_refcount{};
+    std::uint64_t aux_mmap_locked{};
+    std::vector<Page> aux_pages;
+    std::vector<unsigned> aux_orders; ///< sizes of the runs the pages came in, as powers of two
+    std::unique_ptr<AuxArea> aux_priv;
+    std::unique_ptr<Mutex> aux_mutex;
+    bool has_aux() const { return !aux_pages.empty(); }
+    std::uint64_t perf_aux_size() const { return static_cast<std::uint64_t>(aux_pages.size()) << 12; }
 
     std::uint64_t perf_data_size() const { return static_cast<std::uint64_t>(nr_pages) << 12; }
 };
@@ -102,6 +115,7 @@ struct PerfPerCpu {
     std::uint64_t perf_throttled_seq{};
     int perf_throttled_count{};
     std::uint64_t running_sample_length{};
+    std::vector<PerfCpuContext*> sched_cb_list; ///< whose drivers see every switch, newest first
 };
 
 /// The open file of an event: what read, poll, ioctl, mmap and close of its descriptor do.
@@ -129,7 +143,8 @@ inline bool is_sampling_event(const PerfEvent& e) { return e.attr.sample_period 
 inline bool is_software_event(const PerfEvent& e) { return e.event_caps & PERF_EV_CAP_SOFTWARE; }
 inline bool in_software_context(const PerfEvent& e) { return e.ctx->pmu->task_ctx_nr == Pmu::TaskContext::software; }
 inline bool is_write_backward(const PerfEvent& e) { return e.attr.write_backward; }
-inline bool has_aux(const PerfEvent&) { return false; } ///< no PMU of this machine writes AUX data
+inline bool has_aux(const PerfEvent& e) { return e.pmu->has_setup_aux(); }
+inline bool perf_need_aux_event(const PerfEvent& e) { return e.attr.aux_output || e.attr.aux_sample_size; }
 inline bool is_kernel_event(const PerfEvent& e) { return e.kernel_counter; }
 inline bool has_inherit_and_sample_read(const perf_event_attr& a) {
     return a.inherit && (a.sample_type & PERF_SAMPLE_READ);
@@ -219,6 +234,10 @@ struct Perf::Impl {
     int perf_allow_cpu();
     int perf_allow_tracepoint();
     bool perf_check_permission(const perf_event_attr& attr, TaskBase& task);
+    // PMUs with PERF_PMU_CAP_EXCLUSIVE: tasks' and CPUs' events exclude each other, and so do two that could meet
+    int exclusive_event_init(PerfEvent& event);
+    void exclusive_event_destroy(PerfEvent& event);
+    bool exclusive_event_installable(PerfEvent& event, PerfEventContext& ctx);
 
     // --- core/alloc.cpp ---
     struct EventRequest {
@@ -275,6 +294,9 @@ struct Perf::Impl {
     void del_event_from_groups(PerfEvent& event, PerfEventContext& ctx);
     void perf_group_attach(PerfEvent& event);
     void perf_group_detach(PerfEvent& event);
+    void perf_promote_sibling_to_leader(PerfEvent& sibling, PerfEventContext& ctx, int group_caps);
+    bool perf_get_aux_event(PerfEvent& event, PerfEvent* group_leader); ///< may the leader's AUX area serve the event?
+    void perf_put_aux_event(PerfEvent& event);
     void perf_child_detach(PerfEvent& event);
     void perf_event_ctx_activate(PerfEventContext& ctx);
     void perf_event_ctx_deactivate(PerfEventContext& ctx);
@@ -313,6 +335,8 @@ struct Perf::Impl {
     void perf_event_disable_inatomic(PerfEvent& event);
     void __perf_event_disable(PerfEvent& event, PerfCpuContext* cpuctx, PerfEventContext& ctx);
     void perf_event_enable(PerfEvent& event);
+    std::uint64_t perf_event_pause(PerfEvent& event, bool reset); ///< disables; the own count
+    void __event_disable(PerfEvent& event, PerfCpuContext& cpuctx, PerfEventContext& ctx, PerfEventState state);
     void __perf_event_enable(PerfEvent& event, PerfCpuContext* cpuctx, PerfEventContext& ctx);
     void _perf_event_enable(PerfEvent& event);
     int _perf_event_refresh(PerfEvent& event, int refresh);
@@ -339,11 +363,15 @@ struct Perf::Impl {
     void perf_event_sched_in(PerfCpuContext& cpuctx, PerfEventContext* task_ctx);
     void ctx_resched(PerfCpuContext& cpuctx, PerfEventContext* task_ctx, int event_type);
     void perf_event_update_group_userpage(PerfEvent& leader);
+    void perf_pmu_resched(Pmu& pmu); ///< for drivers: everything on this CPU off and on again
 
     // --- core/switch.cpp ---
     void perf_event_context_sched_out(TaskBase& task, int ctxn, TaskBase& next);
     void perf_event_context_sched_in(PerfEventContext& ctx, TaskBase& task);
     void perf_event_sync_stat(PerfEventContext& ctx, PerfEventContext& next_ctx);
+    void perf_sched_cb_inc(Pmu& pmu); ///< for drivers: sched_task at every switch of this CPU
+    void perf_sched_cb_dec(Pmu& pmu);
+    void perf_pmu_sched_task(TaskBase& prev, TaskBase& next, bool sched_in);
 
     // --- core/rotate.cpp ---
     void perf_mux_hrtimer_init(PerfCpuContext& cpuctx, int cpu);
@@ -357,6 +385,9 @@ struct Perf::Impl {
     void pmu_dev_alloc(Pmu& pmu); ///< files below /sys/bus/event_source/devices
     void init_cpu_contexts(Pmu& pmu);
     int perf_event_mux_interval_ms_store(Pmu& pmu, std::string_view text);
+    void perf_pmu_unregister(Pmu& pmu); ///< no event of it may live
+    /// Moves the events of an uncore PMU from a CPU that goes to another; those that were off come out on.
+    void perf_pmu_migrate_context(Pmu& pmu, int src_cpu, int dst_cpu);
 
     // --- core/read.cpp ---
     int perf_event_read(PerfEvent& event, bool group);
@@ -398,6 +429,8 @@ struct Perf::Impl {
     bool perf_event_overflow(PerfEvent& event, PerfSampleData& data, PtRegs& regs);
     bool __perf_event_overflow(PerfEvent& event, bool throttle, PerfSampleData& data, PtRegs& regs);
     bool __perf_event_account_interrupt(PerfEvent& event, bool throttle);
+    /// For drivers that write no sample: throttles like an overflow.
+    bool perf_event_account_interrupt(PerfEvent& event) { return __perf_event_account_interrupt(event, true); }
     void perf_event_unthrottle(PerfEvent& event); ///< interrupts = 0 and the UNTHROTTLE record; the caller restarts it
     void update_perf_cpu_limits();
     std::uint64_t perf_calculate_period(PerfEvent& event, std::uint64_t nsec, std::uint64_t count);
@@ -448,6 +481,10 @@ struct Perf::Impl {
                             std::shared_ptr<PerfBuffer> rb);       ///< null detaches; wakes waiters (CORE-335)
     std::shared_ptr<PerfBuffer> ring_buffer_get(PerfEvent& event); ///< the root event's; may be null
     void ring_buffer_wakeup(PerfEvent& event);                     ///< wakes all events of its buffer
+    int perf_event_stop(PerfEvent& event, bool restart);           ///< where it runs; core/aux.cpp
+    void perf_pmu_output_stop(PerfBuffer& rb);                     ///< stops all that write to the buffer's AUX area
+    void perf_event_aux_event(PerfEvent& event, std::uint64_t head, std::uint64_t size, std::uint64_t flags);
+    void perf_report_aux_output_id(PerfEvent& event, std::uint64_t hw_id);
 
     // --- core/mmap.cpp ---
     std::int64_t perf_mmap(PerfEvent& event, MmapRequest& vma);

@@ -100,6 +100,7 @@ struct PerfEvent {
     FileOperations* file{};
     TraceEventCall* tp_event{};                ///< of tracing events: what it is attached to
     std::shared_ptr<const EventFilter> filter; ///< PERF_EVENT_IOC_SET_FILTER
+    PerfEvent* aux_event{}; ///< whose AUX data its samples hold, or to whose AUX area its driver writes
     int refcount{1};
 };
 
@@ -116,6 +117,19 @@ struct PerfSampleData {
     PtRegs* regs_user{};
     PtRegs* regs_intr{};
     std::uint64_t stack_user_size{};
+    std::uint64_t aux_size{};
+};
+
+/// What a driver keeps for an AUX area (perf_buffer::aux_priv); destroyed before the pages go (pmu::free_aux).
+class AuxArea {
+  public:
+    virtual ~AuxArea() = default;
+};
+struct PerfOutputHandle;
+/// What a driver keeps per task context (task_ctx_data), for events with PERF_ATTACH_TASK_DATA.
+class TaskContextData {
+  public:
+    virtual ~TaskContextData() = default;
 };
 
 /// struct pmu. One object per registered PMU.
@@ -154,7 +168,18 @@ class Pmu {
     virtual int check_period(PerfEvent&, std::uint64_t) { return 0; }
     virtual void event_mapped(PerfEvent&, MmInfo*) {}
     virtual void event_unmapped(PerfEvent&, MmInfo*) {}
+    /// After perf_sched_cb_inc: at every switch of this CPU, with the context of the task or null.
     virtual void sched_task(PerfEventContext*, bool) {}
+    virtual std::unique_ptr<TaskContextData> alloc_task_ctx_data() { return nullptr; }
+    /// Two equal contexts change owners, their data go back; true: the driver has done that itself.
+    virtual bool swap_task_ctx(PerfEventContext&, PerfEventContext&) { return false; }
+    /// AUX area: a PMU that writes one says so and sets it up for `pages`; null: out of memory.
+    virtual bool has_setup_aux() const { return false; }
+    virtual std::unique_ptr<AuxArea> setup_aux(PerfEvent&, const std::vector<Page>&, bool) { return nullptr; }
+    /// Samples with AUX data (attr.aux_sample_size): copies at most `size` bytes with perf_output_copy_aux; how many.
+    virtual bool has_snapshot_aux() const { return false; }
+    virtual std::int64_t snapshot_aux(PerfEvent&, PerfOutputHandle&, std::uint64_t) { return 0; }
+    virtual bool aux_output_match(PerfEvent&) { return false; }
     /// PERF_EVENT_IOC_MODIFY_ATTRIBUTES, PERF_EVENT_IOC_SET_FILTER: 0 or a negative errno.
     virtual int modify_attr(PerfEvent&, const perf_event_attr&) { return -EOPNOTSUPP; }
     virtual int set_filter(PerfEvent&, std::string_view) { return -EINVAL; }
@@ -172,6 +197,7 @@ class Pmu {
     std::array<int, kMaxCpus> pmu_disable_count{};
     std::array<PerfCpuContext*, kMaxCpus> cpu_context{}; ///< shared by PMUs of one task_ctx_nr
     CpuMask supported_cpus{~0u};
+    int exclusive_cnt{}; ///< PERF_PMU_CAP_EXCLUSIVE: tasks' events, or minus the CPUs' events
 };
 
 /// Events of one CPU or one task for one class of PMUs (struct perf_event_context).
@@ -196,6 +222,7 @@ struct PerfEventContext {
     int pin_count{};
     int nr_pending{}; ///< events with a SIGTRAP under way: the context must not be swapped
     std::unique_ptr<Mutex> mutex;
+    std::unique_ptr<TaskContextData> task_ctx_data;
     bool dead{}; ///< TASK_TOMBSTONE
 };
 
@@ -205,7 +232,8 @@ struct PerfCpuContext {
     PerfEventContext* task_ctx{};
     int active_oncpu{};
     bool exclusive{};
-    HrTimer hrtimer; ///< rotation
+    int sched_cb_usage{}; ///< perf_sched_cb_inc
+    HrTimer hrtimer;      ///< rotation
     bool hrtimer_active{};
     std::uint64_t hrtimer_interval_ns{};
     bool online{true};

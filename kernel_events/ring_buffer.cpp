@@ -32,6 +32,8 @@ std::uint64_t load_data_tail(const PerfBuffer& rb) {
     return tail;
 }
 
+} // namespace
+
 void perf_output_wakeup(PerfOutputHandle& handle) {
     handle.rb->poll = kPollIn;
     handle.event->pending_wakeup = true;
@@ -39,6 +41,8 @@ void perf_output_wakeup(PerfOutputHandle& handle) {
     handle.perf->kernel.charge(cost::kRaiseWakeup);
     handle.perf->kernel.irq_work_queue(handle.event->pending_irq);
 }
+
+namespace {
 
 void perf_output_get_handle(PerfOutputHandle& handle) {
     PerfBuffer& rb = *handle.rb;
@@ -166,6 +170,8 @@ void output_copy(PerfOutputHandle& handle, const void* from, std::size_t n) {
 } // namespace
 
 PerfBuffer::~PerfBuffer() {
+    aux_priv.reset();
+    for (const Page& page : aux_pages) kernel.free_page(page);
     for (const Page& page : data_pages) kernel.free_page(page);
     if (user_page) kernel.free_page(user_page);
 }
@@ -184,6 +190,7 @@ std::shared_ptr<PerfBuffer> rb_alloc(Kernel& kernel, std::uint64_t nr_pages, std
         rb->data_pages.push_back(page);
         kernel.charge(cost::kAllocPage);
     }
+    rb->aux_mutex = kernel.make_mutex();
     rb->nr_pages = static_cast<int>(nr_pages);
     rb->overwrite = !(flags & RING_BUFFER_WRITABLE);
     rb->paused = nr_pages == 0;
@@ -194,6 +201,11 @@ std::shared_ptr<PerfBuffer> rb_alloc(Kernel& kernel, std::uint64_t nr_pages, std
 }
 
 Page perf_mmap_to_page(const PerfBuffer& rb, std::uint64_t pgoff) {
+    if (rb.has_aux()) {
+        if (pgoff > rb.aux_pgoff + rb.aux_pages.size()) return {};
+        // The page behind the last is let through, and the first given for it (RB-009).
+        if (pgoff >= rb.aux_pgoff) return rb.aux_pages[(pgoff - rb.aux_pgoff) % rb.aux_pages.size()];
+    }
     if (pgoff > static_cast<std::uint64_t>(rb.nr_pages)) return {};
     return pgoff ? rb.data_pages[pgoff - 1] : rb.user_page;
 }
@@ -222,10 +234,11 @@ void perf_output_end(PerfOutputHandle& handle) {
     handle.perf->rcu_read_unlock();
 }
 
-void perf_output_copy(PerfOutputHandle& handle, const void* from, std::size_t n) {
+std::size_t perf_output_copy(PerfOutputHandle& handle, const void* from, std::size_t n) {
     KernelFrame frame(handle.perf->kernel, KernelSymbol::perf_output_copy);
     if (n > 8) handle.perf->kernel.charge(static_cast<std::uint32_t>((n - 8) / 8 * cost::kCopyWord));
     output_copy(handle, from, n);
+    return 0;
 }
 
 void perf_output_words(PerfOutputHandle& handle, std::span<const std::uint64_t> words) {
@@ -281,6 +294,8 @@ void Perf::Impl::ring_buffer_attach(PerfEvent& event, std::shared_ptr<PerfBuffer
         IrqGuard irq(kernel);
         rb->event_list.insert(rb->event_list.begin(), &event);
     }
+    // A writer of AUX data has taken hold of the old buffer.
+    if (has_aux(event)) perf_event_stop(event, false);
     event.rb = std::move(rb);
     // A wakeup meant for the old buffer may have gone astray.
     if (old_rb) event.waitq->wake_up_all();

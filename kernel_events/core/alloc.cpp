@@ -182,8 +182,14 @@ PerfEvent* Perf::Impl::perf_event_alloc(const perf_event_attr& attr, const Event
     if (event.attr.aux_output && !(pmu->capabilities & Pmu::PERF_PMU_CAP_AUX_OUTPUT)) return fail(-EOPNOTSUPP);
     // No descriptor of this kernel is a cgroup's directory.
     if (request.cgroup_fd != -1) return fail(-EBADF);
-    if (!event.parent && (event.attr.sample_type & PERF_SAMPLE_CALLCHAIN))
-        if (const int e = get_callchain_buffers(event.attr.sample_max_stack)) return fail(e);
+    if (const int e = exclusive_event_init(event)) return fail(e);
+    const bool chains = !event.parent && (event.attr.sample_type & PERF_SAMPLE_CALLCHAIN);
+    if (chains) error = get_callchain_buffers(event.attr.sample_max_stack);
+    if (!error && (error = kernel.security_perf_event_alloc(event)) && chains) put_callchain_buffers();
+    if (error) {
+        exclusive_event_destroy(event);
+        return fail(error);
+    }
     account_event(event);
     error = 0;
     return owner.release();
@@ -237,6 +243,7 @@ void Perf::Impl::_free_event(PerfEvent& event) {
     KernelFrame frame(kernel, KernelSymbol::_free_event);
     kernel.irq_work_sync(event.pending_irq);
     unaccount_event(event);
+    kernel.security_perf_event_free(event);
     if (event.rb) {
         MutexGuard lock(*event.mmap_mutex);
         ring_buffer_attach(event, nullptr);
@@ -246,6 +253,7 @@ void Perf::Impl::_free_event(PerfEvent& event) {
     // The driver's destroy may look at the target, so it goes last.
     if (event.hw.target) kernel.put_task(event.hw.target);
     if (event.ctx) put_ctx(*event.ctx);
+    exclusive_event_destroy(event);
     notice(EventNotice::What::freed, event);
     --nr_live_events;
     free_event_rcu(event);

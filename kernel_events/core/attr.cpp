@@ -89,11 +89,20 @@ bool Perf::Impl::perfmon_capable() {
     return kernel.capable(Capability::perfmon) || kernel.capable(Capability::sys_admin);
 }
 
-int Perf::Impl::perf_allow_kernel() { return sysctl.perf_event_paranoid > 1 && !perfmon_capable() ? -EACCES : 0; }
+int Perf::Impl::perf_allow_kernel() {
+    if (sysctl.perf_event_paranoid > 1 && !perfmon_capable()) return -EACCES;
+    return kernel.security_perf_event_open(PerfSecurity::kernel);
+}
 
-int Perf::Impl::perf_allow_cpu() { return sysctl.perf_event_paranoid > 0 && !perfmon_capable() ? -EACCES : 0; }
+int Perf::Impl::perf_allow_cpu() {
+    if (sysctl.perf_event_paranoid > 0 && !perfmon_capable()) return -EACCES;
+    return kernel.security_perf_event_open(PerfSecurity::cpu);
+}
 
-int Perf::Impl::perf_allow_tracepoint() { return sysctl.perf_event_paranoid > -1 && !perfmon_capable() ? -EPERM : 0; }
+int Perf::Impl::perf_allow_tracepoint() {
+    if (sysctl.perf_event_paranoid > -1 && !perfmon_capable()) return -EPERM;
+    return kernel.security_perf_event_open(PerfSecurity::tracepoint);
+}
 
 bool Perf::Impl::perf_check_permission(const perf_event_attr& attr, TaskBase& task) {
     bool capable = perfmon_capable();

@@ -3,6 +3,7 @@
 #include "kernel_events/core/context_lock.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rkperf::ke {
 
@@ -94,6 +95,7 @@ PerfEventContext* Perf::Impl::find_get_context(Pmu& pmu, TaskBase* task, PerfEve
         return nullptr;
     }
     const int ctxn = static_cast<int>(pmu.task_ctx_nr);
+    const bool wants_data = event.attach_state & PERF_ATTACH_TASK_DATA;
     for (;;) {
         PerfEventContext* ctx = nullptr;
         PerfEventContext* clone = nullptr;
@@ -103,12 +105,14 @@ PerfEventContext* Perf::Impl::find_get_context(Pmu& pmu, TaskBase* task, PerfEve
             if (ctx) {
                 clone = unclone_ctx(*ctx);
                 ++ctx->pin_count;
+                if (wants_data && !ctx->task_ctx_data) ctx->task_ctx_data = pmu.alloc_task_ctx_data();
             }
         }
         if (clone) put_ctx(*clone);
         if (ctx) return ctx;
 
         ctx = alloc_perf_context(pmu, task);
+        if (wants_data) ctx->task_ctx_data = pmu.alloc_task_ctx_data();
         {
             MutexGuard lock(perf_event_mutex(*task));
             if (task->exiting) {
@@ -163,7 +167,6 @@ void Perf::Impl::list_del_event(PerfEvent& event, PerfEventContext& ctx) {
     if (event.attr.inherit_stat) --ctx.nr_stat;
     erase_value(ctx.event_list, &event);
     if (event.group_leader == &event) del_event_from_groups(event, ctx);
-    if (event.state > PerfEventState::off) perf_event_set_state(event, PerfEventState::off);
     ++ctx.generation;
 }
 
@@ -185,17 +188,60 @@ void Perf::Impl::perf_group_attach(PerfEvent& event) {
     for_each_group_member(leader, [&](PerfEvent& e) { perf_event__header_size(e); });
 }
 
+void Perf::Impl::perf_promote_sibling_to_leader(PerfEvent& sibling, PerfEventContext& ctx, int group_caps) {
+    // Some events make no sense alone; they cannot be enabled again either.
+    if (sibling.event_caps & PERF_EV_CAP_SIBLING)
+        __event_disable(sibling, get_cpu_context(ctx), ctx, PerfEventState::error);
+    sibling.group_leader = &sibling;
+    sibling.group_caps = group_caps;
+    if (sibling.attach_state & PERF_ATTACH_CONTEXT) {
+        add_event_to_groups(sibling, ctx);
+        if (sibling.state == PerfEventState::active)
+            (sibling.attr.pinned ? ctx.pinned_active : ctx.flexible_active).push_back(&sibling);
+    }
+    perf_event__header_size(sibling);
+}
+
+bool Perf::Impl::perf_get_aux_event(PerfEvent& event, PerfEvent* group_leader) {
+    if (!group_leader) return false;
+    const perf_event_attr& a = event.attr;
+    if (a.aux_output && a.aux_sample_size) return false;
+    // The leader is scheduled first, so its area is there when the event needs it.
+    if (a.aux_output && !(has_aux(*group_leader) && event.pmu->aux_output_match(*group_leader))) return false;
+    if (a.aux_sample_size && !group_leader->pmu->has_snapshot_aux()) return false;
+    if (!group_leader->refcount) return false;
+    get_event(*group_leader);
+    event.aux_event = group_leader;
+    return true;
+}
+
+void Perf::Impl::perf_put_aux_event(PerfEvent& event) {
+    if (event.aux_event) {
+        put_event(*std::exchange(event.aux_event, nullptr));
+        return;
+    }
+    for (PerfEvent* e : event.group_leader->sibling_list) {
+        if (e->aux_event != &event) continue;
+        e->aux_event = nullptr;
+        put_event(event);
+        // Without the area it must not run; enabling it again is allowed.
+        __event_disable(*e, get_cpu_context(*event.ctx), *event.ctx, PerfEventState::error);
+    }
+}
+
 void Perf::Impl::perf_group_detach(PerfEvent& event) {
     KernelFrame frame(kernel, KernelSymbol::perf_group_detach);
     if (!(event.attach_state & PERF_ATTACH_GROUP)) return;
     event.attach_state &= ~PERF_ATTACH_GROUP;
+    perf_put_aux_event(event);
     PerfEvent& leader = *event.group_leader;
     PerfEventContext& ctx = *event.ctx;
     if (&leader != &event) {
-        // group_leader stays: list_del_event must not look for a former sibling among the groups.
         erase_value(leader.sibling_list, &event);
         --leader.nr_siblings;
         ++leader.group_generation;
+        // It may outlive its leader (its CPU goes, both are closed one after the other), so it must not point there.
+        perf_promote_sibling_to_leader(event, ctx, event.event_caps);
         for_each_group_member(leader, [&](PerfEvent& e) { perf_event__header_size(e); });
         return;
     }
@@ -203,16 +249,7 @@ void Perf::Impl::perf_group_detach(PerfEvent& event) {
     std::vector<PerfEvent*> siblings;
     siblings.swap(event.sibling_list);
     event.nr_siblings = 0;
-    for (PerfEvent* s : siblings) {
-        s->group_leader = s;
-        s->group_caps = event.group_caps;
-        if (s->attach_state & PERF_ATTACH_CONTEXT) {
-            add_event_to_groups(*s, ctx);
-            if (s->state == PerfEventState::active)
-                (s->attr.pinned ? ctx.pinned_active : ctx.flexible_active).push_back(s);
-        }
-        perf_event__header_size(*s);
-    }
+    for (PerfEvent* s : siblings) perf_promote_sibling_to_leader(*s, ctx, event.group_caps);
     perf_event__header_size(event);
 }
 

@@ -2,7 +2,16 @@
 // Enabling, disabling, refreshing, resetting events and changing their period (CORE-167 to 172, 283, 312 to 317, 325).
 #include "kernel_events/core/context_lock.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace rkperf::ke {
+
+void Perf::Impl::__event_disable(PerfEvent& event, PerfCpuContext& cpuctx, PerfEventContext& ctx,
+                                 PerfEventState state) {
+    event_sched_out(event, cpuctx, ctx);
+    perf_event_set_state(event, std::min(event.state, state));
+}
 
 void Perf::Impl::__perf_event_disable(PerfEvent& event, PerfCpuContext* cpuctx, PerfEventContext& ctx) {
     KernelFrame frame(kernel, KernelSymbol::__perf_event_disable);
@@ -28,6 +37,12 @@ void Perf::Impl::_perf_event_disable(PerfEvent& event) {
 void Perf::Impl::perf_event_disable(PerfEvent& event) {
     EventContextLock lock(*this, event);
     _perf_event_disable(event);
+}
+
+std::uint64_t Perf::Impl::perf_event_pause(PerfEvent& event, bool reset) {
+    EventContextLock lock(*this, event);
+    _perf_event_disable(event);
+    return reset ? std::exchange(event.count, 0) : event.count;
 }
 
 void Perf::Impl::perf_event_disable_local(PerfEvent& event) {

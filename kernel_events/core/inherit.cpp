@@ -28,6 +28,8 @@ PerfEvent* Perf::Impl::inherit_event(PerfEvent& source, TaskBase& child, PerfEve
     EventRequest request{parent.cpu, &child, group_leader, &parent, nullptr, -1};
     PerfEvent* event = perf_event_alloc(parent.attr, request, error);
     if (!event) return nullptr;
+    if ((event->attach_state & PERF_ATTACH_TASK_DATA) && !child_ctx.task_ctx_data)
+        child_ctx.task_ctx_data = event->pmu->alloc_task_ctx_data();
     MutexGuard lock(*parent.child_mutex);
     if (parent.state == PerfEventState::dead || parent.refcount == 0) {
         free_event(*event);
@@ -41,6 +43,7 @@ PerfEvent* Perf::Impl::inherit_event(PerfEvent& source, TaskBase& child, PerfEve
         event->hw.period_left = static_cast<std::int64_t>(parent.hw.sample_period);
     }
     event->ctx = &child_ctx;
+    event->overflow_handler = parent.overflow_handler;
     perf_event__header_size(*event);
     perf_event__id_header_size(*event);
     {
@@ -58,8 +61,9 @@ int Perf::Impl::inherit_group(PerfEvent& source, TaskBase& child, PerfEventConte
     if (error) return error;
     const std::vector<PerfEvent*> siblings = source.sibling_list;
     for (PerfEvent* s : siblings) {
-        inherit_event(*s, child, leader, child_ctx, error);
+        PerfEvent* copy = inherit_event(*s, child, leader, child_ctx, error);
         if (error) return error;
+        if (copy && s->aux_event == &source && !perf_get_aux_event(*copy, leader)) return -EINVAL;
     }
     if (leader) leader->group_generation = source.group_generation;
     return 0;

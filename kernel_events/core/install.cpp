@@ -123,8 +123,7 @@ void Perf::Impl::__perf_remove_from_context(PerfEvent& event, PerfCpuContext& cp
         event.pending_disable = true;
         state = PerfEventState::dead;
     }
-    event_sched_out(event, cpuctx, ctx);
-    perf_event_set_state(event, std::min(event.state, state));
+    __event_disable(event, cpuctx, ctx, state);
     if (flags & DETACH_GROUP) perf_group_detach(event);
     if (flags & DETACH_CHILD) perf_child_detach(event);
     list_del_event(event, ctx);

@@ -21,6 +21,8 @@ int Perf::Impl::perf_event_set_output(PerfEvent& event, PerfEvent* output) {
         if (output->cpu == -1 && output->hw.target != event.hw.target) return -EINVAL;
         if (output->clock != event.clock) return -EINVAL;
         if (is_write_backward(*output) != is_write_backward(event)) return -EINVAL;
+        // One AUX area has one writer.
+        if (has_aux(event) && has_aux(*output) && event.pmu != output->pmu) return -EINVAL;
     }
     MutexGuard lock(*event.mmap_mutex);
     std::unique_ptr<MutexGuard> output_lock;
@@ -37,7 +39,17 @@ int Perf::Impl::perf_event_set_output(PerfEvent& event, PerfEvent* output) {
 
 int Perf::Impl::perf_event_modify_attr(PerfEvent& event, const perf_event_attr& attr) {
     if (event.attr.type != attr.type) return -EINVAL;
-    return event.pmu->modify_attr(event, attr);
+    // Other events cannot be changed.
+    if (event.attr.type != PERF_TYPE_BREAKPOINT) return -EOPNOTSUPP;
+    MutexGuard lock(*event.child_mutex);
+    const auto modify = [&](PerfEvent& e) {
+        e.attr.sig_data = attr.sig_data;
+        return e.pmu->modify_attr(e, attr);
+    };
+    if (const int error = modify(event)) return error;
+    for (PerfEvent* child : event.child_list)
+        if (const int error = modify(*child)) return error;
+    return 0;
 }
 
 int Perf::Impl::perf_event_set_filter(PerfEvent& event, std::uint64_t arg) {
@@ -64,6 +76,7 @@ int Perf::Impl::perf_event_query_prog_array(PerfEvent& event, std::uint64_t info
 
 std::int64_t Perf::Impl::perf_ioctl(PerfEvent& event, std::uint32_t cmd, std::uint64_t arg) {
     KernelFrame frame(kernel, KernelSymbol::perf_ioctl);
+    if (const int error = kernel.security_perf_event_write(event)) return error;
     EventContextLock lock(*this, event);
     void (Impl::*fn)(PerfEvent&) = nullptr;
     switch (cmd) {

@@ -64,8 +64,12 @@ void perf_event_init_userpage(Kernel& kernel, const PerfBuffer& rb) {
 bool aux_mapping_fits(const PerfBuffer& rb, const MmapRequest& vma) {
     const auto offset = load<std::uint64_t>(rb.user_page, offsetof(perf_event_mmap_page, aux_offset));
     const auto size = load<std::uint64_t>(rb.user_page, offsetof(perf_event_mmap_page, aux_size));
-    return offset >= rb.perf_data_size() + kPageSize && offset == vma.pgoff() << kPageShift && size == vma.size() &&
-           size % kPageSize == 0 && std::has_single_bit(size / kPageSize) && rb.mmap_count > 0;
+    if (offset < rb.perf_data_size() + kPageSize || offset != vma.pgoff() << kPageShift) return false;
+    // Later mappings of an area are like the first.
+    if (rb.has_aux() && rb.aux_pgoff != vma.pgoff()) return false;
+    if (size != vma.size() || size % kPageSize) return false;
+    if (rb.has_aux() && rb.perf_aux_size() != size) return false;
+    return std::has_single_bit(size / kPageSize) && rb.mmap_count > 0;
 }
 
 /// One on its way to be freed takes itself off the list.
@@ -77,16 +81,32 @@ PerfEvent* first_live_event(const PerfBuffer& rb) {
 
 } // namespace
 
-/// A mapping at an offset: the AUX area. Checked as Linux does, then refused, as no PMU here has one.
+/// A mapping at an offset: the AUX area.
 static int perf_mmap_aux(Perf::Impl& perf, PerfEvent& event, MmapRequest& vma) {
     if (!event.rb) return -EINVAL;
     const std::uint64_t pages = vma.size() >> kPageShift;
     if (pages > std::numeric_limits<int>::max()) return -ENOMEM;
     MutexGuard lock(*event.mmap_mutex);
-    if (!event.rb || !aux_mapping_fits(*event.rb, vma)) return -EINVAL;
-    Charge charge;
-    if (const int error = charge_pages(perf, pages, *vma.mm(), charge)) return error;
-    return -EOPNOTSUPP;
+    if (!event.rb) return -EINVAL;
+    PerfBuffer& rb = *event.rb;
+    MutexGuard aux_lock(*rb.aux_mutex);
+    if (!aux_mapping_fits(rb, vma)) return -EINVAL;
+    if (rb.has_aux()) {
+        ++rb.aux_mmap_count;
+    } else {
+        Charge charge;
+        if (const int error = charge_pages(perf, pages, *vma.mm(), charge)) return error;
+        const unsigned flags = vma.writable() ? RING_BUFFER_WRITABLE : 0;
+        if (const int error = rb_alloc_aux(rb, event, vma.pgoff(), pages, event.attr.aux_watermark, flags))
+            return error;
+        rb.aux_mmap_count = 1;
+        rb.aux_mmap_locked = charge.extra;
+        perf.kernel.current()->user->locked_vm += charge.user_extra;
+        vma.mm()->pinned_vm += charge.extra;
+    }
+    ++rb.mmap_count;
+    ++event.mmap_count;
+    return 0;
 }
 
 std::int64_t Perf::Impl::perf_mmap(PerfEvent& event, MmapRequest& vma) {
@@ -94,7 +114,12 @@ std::int64_t Perf::Impl::perf_mmap(PerfEvent& event, MmapRequest& vma) {
     // Copies of the event would write to the buffer from several CPUs at once.
     if (event.cpu == -1 && event.attr.inherit) return -EINVAL;
     if (!vma.shared()) return -EINVAL;
-    if (vma.pgoff()) return perf_mmap_aux(*this, event, vma);
+    if (const int error = kernel.security_perf_event_read(event)) return error;
+    if (vma.pgoff()) {
+        if (const int error = perf_mmap_aux(*this, event, vma)) return error;
+        event.pmu->event_mapped(event, vma.mm());
+        return 0;
+    }
 
     const std::uint64_t nr_pages = vma.size() / kPageSize - 1;
     if (nr_pages && !std::has_single_bit(nr_pages)) return -EINVAL;
@@ -133,6 +158,7 @@ void Perf::Impl::perf_mmap_open(PerfEvent& event, MmapRequest& vma) {
     KernelFrame frame(kernel, KernelSymbol::perf_mmap_open);
     ++event.mmap_count;
     ++event.rb->mmap_count;
+    if (vma.pgoff()) ++event.rb->aux_mmap_count;
     event.pmu->event_mapped(event, vma.mm());
 }
 
@@ -140,6 +166,14 @@ void Perf::Impl::perf_mmap_close(PerfEvent& event, MmapRequest& vma) {
     KernelFrame frame(kernel, KernelSymbol::perf_mmap_close);
     const std::shared_ptr<PerfBuffer> rb = ring_buffer_get(event);
     event.pmu->event_unmapped(event, vma.mm());
+    if (rb->has_aux() && vma.pgoff() == rb->aux_pgoff && --rb->aux_mmap_count == 0) {
+        MutexGuard aux_lock(*rb->aux_mutex);
+        // Whoever writes there stops, and will not begin again.
+        perf_pmu_output_stop(*rb);
+        rb->mmap_user->locked_vm -= rb->aux_pages.size() - rb->aux_mmap_locked;
+        vma.mm()->pinned_vm -= rb->aux_mmap_locked;
+        rb_free_aux(*rb);
+    }
     const bool detach_rest = --rb->mmap_count == 0;
     {
         MutexGuard lock(*event.mmap_mutex);

@@ -3,6 +3,7 @@
 #include "kernel_events/core/context_lock.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rkperf::ke {
 
@@ -55,6 +56,7 @@ void Perf::Impl::perf_event__state_init(PerfEvent& event) {
 int Perf::Impl::check_open_attr(const perf_event_attr& attr) {
     // Level 3 is a patch of Debian's.
     if (sysctl.perf_event_paranoid > 2 && !kernel.capable(Capability::sys_admin)) return -EACCES;
+    if (const int e = kernel.security_perf_event_open(PerfSecurity::open)) return e;
     if (!attr.exclude_kernel || attr.text_poke)
         if (const int e = perf_allow_kernel()) return e;
     if (attr.namespaces && !perfmon_capable()) return -EACCES;
@@ -65,7 +67,8 @@ int Perf::Impl::check_open_attr(const perf_event_attr& attr) {
     }
     if (attr.sample_type & PERF_SAMPLE_PHYS_ADDR)
         if (const int e = perf_allow_kernel()) return e;
-    return 0;
+    // Registers at an interrupt can be the kernel's.
+    return attr.sample_type & PERF_SAMPLE_REGS_INTR ? kernel.security_locked_down_perf() : 0;
 }
 
 /// A pure software group gets its first hardware event: all of it goes to the hardware context.
@@ -105,8 +108,9 @@ int Perf::Impl::perf_event_join(PerfEvent& event, PerfEventContext& ctx, PerfEve
     if (ctx.dead) return -ESRCH;
     if (const int e = perf_event_validate_size(event)) return e;
     if (!task && !event.pmu->cpu_context[static_cast<unsigned>(event.cpu)]->online) return -ENODEV;
-    // No AUX events exist that could lead one of these.
-    if (event.attr.aux_output || event.attr.aux_sample_size) return -EINVAL;
+    if (perf_need_aux_event(event) && !perf_get_aux_event(event, group_leader)) return -EINVAL;
+    // The reference that the AUX link holds goes with the event if it cannot be installed.
+    if (!exclusive_event_installable(event, ctx)) return -EBUSY;
     if (move_group) perf_move_group(*group_leader, *gctx, ctx);
 
     perf_event__header_size(event);
@@ -160,6 +164,7 @@ std::int64_t Perf::Impl::sys_perf_event_open(std::uint64_t uattr, std::int32_t p
             perf_unpin_context(*ctx);
             put_ctx(*ctx);
         }
+        if (event->aux_event) put_event(*std::exchange(event->aux_event, nullptr));
         event->ctx = nullptr;
         free_event(*event);
         return e;
@@ -227,6 +232,8 @@ PerfEvent* Perf::Impl::perf_event_create_kernel_counter(
             error = -ESRCH;
         else if (!task && !event->pmu->cpu_context[static_cast<unsigned>(cpu)]->online)
             error = -ENODEV;
+        else if (!exclusive_event_installable(*event, *ctx))
+            error = -EBUSY;
         else
             perf_install_in_context(*ctx, *event, event->cpu);
         perf_unpin_context(*ctx);

@@ -30,6 +30,10 @@ void perf_prepare_sample(Perf::Impl& perf, perf_event_header& header, PerfSample
 void perf_output_sample(PerfOutputHandle& handle, const perf_event_header& header, PerfSampleData& data,
                         PerfEvent& event);
 
+/// AUX data of a sample (core/aux.cpp): how many bytes there will be, a multiple of 8; then the bytes.
+std::uint64_t perf_prepare_sample_aux(Perf::Impl& perf, PerfEvent& event, PerfSampleData& data, std::uint64_t size);
+void perf_aux_sample_output(PerfEvent& event, PerfOutputHandle& handle, const PerfSampleData& data);
+
 /// The body of a record between header and trailer.
 class RecordBody {
   public:

@@ -74,6 +74,63 @@ int Perf::Impl::perf_pmu_register(std::unique_ptr<Pmu> owned, std::string name, 
     return 0;
 }
 
+void Perf::Impl::perf_pmu_unregister(Pmu& pmu) {
+    std::erase(pmus, &pmu);
+    kernel.synchronize_rcu();
+    if (!pmu.name.empty()) {
+        if (pmu.type != PERF_TYPE_SOFTWARE) pmu_idr.erase(pmu.type);
+        for (const char* file : {"type", "uevent", "perf_event_mux_interval_ms"})
+            kernel.remove_attribute("/sys/bus/event_source/devices/" + pmu.name + "/" + file);
+    }
+    // Contexts that PMUs share stay, and so does whoever gave them their name; so does the object, for they point to it.
+}
+
+void Perf::Impl::perf_pmu_migrate_context(Pmu& pmu, int src_cpu, int dst_cpu) {
+    PerfEventContext& src = pmu.cpu_context[static_cast<unsigned>(src_cpu)]->ctx;
+    PerfEventContext& dst = pmu.cpu_context[static_cast<unsigned>(dst_cpu)]->ctx;
+    MutexGuard src_lock(*src.mutex), dst_lock(*dst.mutex);
+    std::vector<PerfEvent*> events(src.event_list.rbegin(), src.event_list.rend());
+    for (auto it = events.rbegin(); it != events.rend(); ++it) {
+        perf_remove_from_context(**it, 0);
+        unaccount_pmu_sb_event(**it);
+        put_ctx(src);
+    }
+    kernel.synchronize_rcu();
+    const auto install = [&](PerfEvent& event) {
+        if (event.state >= PerfEventState::off) event.state = PerfEventState::inactive;
+        event.cpu = dst_cpu;
+        account_pmu_sb_event(event);
+        perf_install_in_context(dst, event, dst_cpu);
+        get_ctx(dst);
+    };
+    // As soon as a leader is there its group can run, so it comes last.
+    for (PerfEvent* e : events)
+        if (e->group_leader != e) install(*e);
+    for (PerfEvent* e : events)
+        if (e->group_leader == e) install(*e);
+}
+
+int Perf::Impl::exclusive_event_init(PerfEvent& event) {
+    Pmu& pmu = *event.pmu;
+    if (!(pmu.capabilities & Pmu::PERF_PMU_CAP_EXCLUSIVE)) return 0;
+    const int step = event.attach_state & PERF_ATTACH_TASK ? 1 : -1;
+    if (pmu.exclusive_cnt * step < 0) return -EBUSY;
+    pmu.exclusive_cnt += step;
+    return 0;
+}
+
+void Perf::Impl::exclusive_event_destroy(PerfEvent& event) {
+    if (event.pmu->capabilities & Pmu::PERF_PMU_CAP_EXCLUSIVE)
+        event.pmu->exclusive_cnt -= event.attach_state & PERF_ATTACH_TASK ? 1 : -1;
+}
+
+bool Perf::Impl::exclusive_event_installable(PerfEvent& event, PerfEventContext& ctx) {
+    if (!(event.pmu->capabilities & Pmu::PERF_PMU_CAP_EXCLUSIVE)) return true;
+    return std::none_of(ctx.event_list.begin(), ctx.event_list.end(), [&](const PerfEvent* e) {
+        return e->pmu == event.pmu && (e->cpu == event.cpu || e->cpu == -1 || event.cpu == -1);
+    });
+}
+
 void Perf::Impl::pmu_dev_alloc(Pmu& pmu) {
     const std::string dir = "/sys/bus/event_source/devices/" + pmu.name + "/";
     kernel.add_attribute({dir + "type", 0444, [&pmu] { return std::to_string(pmu.type) + "\n"; }, nullptr});

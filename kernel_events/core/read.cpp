@@ -160,6 +160,7 @@ std::int64_t Perf::Impl::perf_read_one(PerfEvent& event, std::uint64_t buf) {
 
 std::int64_t Perf::Impl::perf_read(PerfEvent& event, std::uint64_t buf, std::uint64_t count) {
     KernelFrame frame(kernel, KernelSymbol::perf_read);
+    if (const int error = kernel.security_perf_event_read(event)) return error;
     EventContextLock lock(*this, event);
     if (event.state == PerfEventState::error) return 0;
     if (count < event.read_size) return -ENOSPC;

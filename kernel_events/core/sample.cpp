@@ -152,8 +152,11 @@ void perf_prepare_sample(Perf::Impl& perf, perf_event_header& header, PerfSample
     if (missing & PERF_SAMPLE_CGROUP) data.cgroup = kRootCgroupId;
     if (missing & PERF_SAMPLE_DATA_PAGE_SIZE) data.data_page_size = data.addr ? kernel.page_size_at(data.addr) : 0;
     if (missing & PERF_SAMPLE_CODE_PAGE_SIZE) data.code_page_size = data.ip ? kernel.page_size_at(data.ip) : 0;
-    // No PMU writes AUX data: its size word only.
-    if (type & PERF_SAMPLE_AUX) size = add(size, 8);
+    if (type & PERF_SAMPLE_AUX) {
+        size = add(size, 8);
+        const std::uint64_t room = std::min<std::uint64_t>(kMaxRecord - size, event.attr.aux_sample_size);
+        size = add(size, perf_prepare_sample_aux(perf, event, data, room & ~std::uint64_t{7}));
+    }
     header.size = size;
 }
 
@@ -178,7 +181,10 @@ void perf_output_sample(PerfOutputHandle& handle, const perf_event_header& heade
     if (type & PERF_SAMPLE_REGS_INTR)
         output_regs(handle, data.regs_intr_abi, data.regs_intr, event.attr.sample_regs_intr);
     perf_output_words(handle, SampleWords(kSampleTail, type, data));
-    if (type & PERF_SAMPLE_AUX) perf_output_put(handle, nothing);
+    if (type & PERF_SAMPLE_AUX) {
+        perf_output_put(handle, data.aux_size);
+        if (data.aux_size) perf_aux_sample_output(event, handle, data);
+    }
 
     if (event.attr.watermark || !event.attr.wakeup_events) return;
     PerfBuffer& rb = *handle.rb;

@@ -74,6 +74,7 @@ int Perf::Impl::event_sched_in(PerfEvent& event, PerfCpuContext& cpuctx, PerfEve
     if (event.hw.interrupts == MAX_INTERRUPTS) perf_event_unthrottle(event);
 
     perf_pmu_disable(*event.pmu);
+    perf_log_itrace_start(event);
     int error = 0;
     if (event.pmu->add(event, PERF_EF_START)) {
         perf_event_set_state(event, PerfEventState::inactive);
@@ -214,6 +215,12 @@ void Perf::Impl::perf_event_sched_in(PerfCpuContext& cpuctx, PerfEventContext* t
     if (task_ctx) ctx_sched_in(*task_ctx, cpuctx, EVENT_PINNED);
     cpu_ctx_sched_in(cpuctx, EVENT_FLEXIBLE);
     if (task_ctx) ctx_sched_in(*task_ctx, cpuctx, EVENT_FLEXIBLE);
+}
+
+void Perf::Impl::perf_pmu_resched(Pmu& pmu) {
+    IrqGuard irq(kernel);
+    PerfCpuContext& cpuctx = this_cpu_context(pmu);
+    ctx_resched(cpuctx, cpuctx.task_ctx, EVENT_ALL | EVENT_CPU);
 }
 
 void Perf::Impl::ctx_resched(PerfCpuContext& cpuctx, PerfEventContext* task_ctx, int event_type) {

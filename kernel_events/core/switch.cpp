@@ -54,6 +54,8 @@ void Perf::Impl::perf_event_context_sched_out(TaskBase& task, int ctxn, TaskBase
             perf_pmu_disable(*ctx->pmu);
             ctx->task = &next;
             next_ctx->task = &task;
+            if (cpuctx.sched_cb_usage) ctx->pmu->sched_task(ctx, false);
+            if (!ctx->pmu->swap_task_ctx(*ctx, *next_ctx)) std::swap(ctx->task_ctx_data, next_ctx->task_ctx_data);
             perf_pmu_enable(*ctx->pmu);
             task.perf_event_ctxp[ctxn] = next_ctx;
             next.perf_event_ctxp[ctxn] = ctx;
@@ -62,6 +64,7 @@ void Perf::Impl::perf_event_context_sched_out(TaskBase& task, int ctxn, TaskBase
         }
     }
     perf_pmu_disable(*ctx->pmu);
+    if (cpuctx.sched_cb_usage) ctx->pmu->sched_task(ctx, false);
     task_ctx_sched_out(cpuctx, *ctx, EVENT_ALL);
     perf_pmu_enable(*ctx->pmu);
 }
@@ -69,19 +72,50 @@ void Perf::Impl::perf_event_context_sched_out(TaskBase& task, int ctxn, TaskBase
 void Perf::Impl::perf_event_context_sched_in(PerfEventContext& ctx, TaskBase&) {
     PerfCpuContext& cpuctx = get_cpu_context(ctx);
     ctx.pmu = cpuctx.ctx.pmu;
-    if (cpuctx.task_ctx == &ctx) return;
+    if (cpuctx.task_ctx == &ctx) {
+        if (!cpuctx.sched_cb_usage) return;
+        perf_pmu_disable(*ctx.pmu);
+        ctx.pmu->sched_task(&ctx, true);
+        perf_pmu_enable(*ctx.pmu);
+        return;
+    }
     if (!ctx.nr_events) return;
     perf_pmu_disable(*ctx.pmu);
     // Priority: CPU pinned, task pinned, CPU flexible, task flexible.
     if (!ctx.pinned_groups.tree.empty()) cpu_ctx_sched_out(cpuctx, EVENT_FLEXIBLE);
     perf_event_sched_in(cpuctx, &ctx);
+    if (cpuctx.sched_cb_usage) ctx.pmu->sched_task(cpuctx.task_ctx, true);
     perf_pmu_enable(*ctx.pmu);
+}
+
+void Perf::Impl::perf_sched_cb_inc(Pmu& pmu) {
+    PerfCpuContext& cpuctx = this_cpu_context(pmu);
+    auto& list = this_cpu().sched_cb_list;
+    if (!cpuctx.sched_cb_usage++) list.insert(list.begin(), &cpuctx);
+}
+
+void Perf::Impl::perf_sched_cb_dec(Pmu& pmu) {
+    PerfCpuContext& cpuctx = this_cpu_context(pmu);
+    if (!--cpuctx.sched_cb_usage) std::erase(this_cpu().sched_cb_list, &cpuctx);
+}
+
+void Perf::Impl::perf_pmu_sched_task(TaskBase& prev, TaskBase& next, bool sched_in) {
+    if (&prev == &next) return;
+    for (PerfCpuContext* cpuctx : this_cpu().sched_cb_list) {
+        // A task's context takes its driver along when it goes in or out itself.
+        if (cpuctx->task_ctx) continue;
+        Pmu& pmu = *cpuctx->ctx.pmu;
+        perf_pmu_disable(pmu);
+        pmu.sched_task(nullptr, sched_in);
+        perf_pmu_enable(pmu);
+    }
 }
 
 void Perf::perf_event_task_sched_out(TaskBase& task, TaskBase& next) {
     perf_sw_event_sched(PERF_COUNT_SW_CONTEXT_SWITCHES, 1, 0);
     if (!impl_->perf_sched_hooks_on()) return;
     KernelFrame frame(kernel_, KernelSymbol::__perf_event_task_sched_out);
+    impl_->perf_pmu_sched_task(task, next, false);
     if (impl_->counts.nr_switch) impl_->perf_event_switch(task, &next, false);
     for (int ctxn = 0; ctxn < 2; ++ctxn) impl_->perf_event_context_sched_out(task, ctxn, next);
     kernel_.notice(EventNotice{EventNotice::What::task_out, nullptr, static_cast<std::uint64_t>(task.pid),
@@ -94,6 +128,7 @@ void Perf::perf_event_task_sched_in(TaskBase& prev, TaskBase& task) {
         for (PerfEventContext* ctx : task.perf_event_ctxp)
             if (ctx) impl_->perf_event_context_sched_in(*ctx, task);
         if (impl_->counts.nr_switch) impl_->perf_event_switch(task, &prev, true);
+        impl_->perf_pmu_sched_task(prev, task, true);
         kernel_.notice(EventNotice{EventNotice::What::task_in, nullptr, static_cast<std::uint64_t>(task.pid),
                                    static_cast<std::uint64_t>(kernel_.smp_processor_id())});
     }

@@ -64,9 +64,9 @@ bool Perf::Impl::__perf_event_overflow(PerfEvent& event, bool throttle, PerfSamp
         event.pending_kill = POLL_BAND_HUP;
         perf_event_disable_inatomic(event);
     }
-    if (event.attr.sigtrap && !event.pending_sigtrap) {
+    if (event.attr.sigtrap) {
+        if (!event.pending_sigtrap) ++event.ctx->nr_pending;
         event.pending_sigtrap = true;
-        ++event.ctx->nr_pending;
         const bool show = sample_is_allowed(event, regs) && (data.sample_flags & PERF_SAMPLE_ADDR);
         event.pending_addr = show ? data.addr : 0;
         kernel.irq_work_queue(event.pending_irq);

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <deque>
 #include <stdexcept>
+#include <utility>
 
 namespace rkperf::ke::test {
 
@@ -111,7 +112,12 @@ class FakeKernel final : public Kernel {
     std::uint64_t charged{};                                                        ///< instructions, all CPUs
     std::array<unsigned, static_cast<std::size_t>(KernelSymbol::count_)> entered{}; ///< how often each function was
     std::vector<KernelSymbol> stack;
-    bool cap_perfmon{true}, cap_sys_admin{true}, cap_ipc_lock{true};
+    bool cap_perfmon{true}, cap_sys_admin{true}, cap_ipc_lock{true}, cap_kill{true};
+    std::vector<std::string> lsm_log; ///< calls of security hooks
+    int lsm_refuses{-1}, lsm_refuses_alloc{}, lsm_refuses_use{};
+    bool locked_down{};
+    std::function<void()> on_ptrace_check; ///< once
+    unsigned max_order{}; ///< of alloc_pages
     std::uint64_t rlimit_memlock{64 * 1024}, now_ns{1'000'000'000};
     CpuMask online{}; ///< 0: all
     MmInfo mm;
@@ -357,12 +363,33 @@ class FakeKernel final : public Kernel {
             case Capability::perfmon: return cap_perfmon;
             case Capability::sys_admin: return cap_sys_admin;
             case Capability::ipc_lock: return cap_ipc_lock;
-            case Capability::kill: return cap_sys_admin;
+            case Capability::kill: return cap_sys_admin && cap_kill;
             case Capability::sys_ptrace: return cap_sys_admin;
         }
         return false;
     }
-    bool ptrace_may_access(TaskBase* t) override { return static_cast<FakeTask*>(t)->may_trace; }
+    bool ptrace_may_access(TaskBase* t) override {
+        if (const auto hook = std::exchange(on_ptrace_check, nullptr)) hook();
+        return static_cast<FakeTask*>(t)->may_trace;
+    }
+    int security_perf_event_open(PerfSecurity what) override {
+        lsm_log.push_back("open " + std::to_string(static_cast<int>(what)));
+        return lsm_refuses == static_cast<int>(what) ? -EXDEV : 0;
+    }
+    int security_perf_event_alloc(PerfEvent&) override {
+        lsm_log.emplace_back("alloc");
+        return lsm_refuses_alloc;
+    }
+    void security_perf_event_free(PerfEvent&) override { lsm_log.emplace_back("free"); }
+    int security_perf_event_read(PerfEvent&) override {
+        lsm_log.emplace_back("read");
+        return lsm_refuses_use;
+    }
+    int security_perf_event_write(PerfEvent&) override {
+        lsm_log.emplace_back("write");
+        return lsm_refuses_use;
+    }
+    int security_locked_down_perf() override { return locked_down ? -EPERM : 0; }
     std::uint64_t rlimit(int) override { return rlimit_memlock; }
     void send_sigtrap_perf(TaskBase* t, std::uint64_t addr, std::uint32_t type, std::uint64_t data) override {
         sigtraps.push_back({t, addr, type, data});
@@ -414,6 +441,19 @@ class FakeKernel final : public Kernel {
         ++pages_in_use;
         auto* p = new std::uint8_t[4096]();
         return Page{PhysAddr(reinterpret_cast<std::uintptr_t>(p)), p};
+    }
+    std::vector<Page> alloc_pages(unsigned order, int c) override {
+        std::vector<Page> run;
+        if (order > max_order) return run;
+        for (unsigned i = 0; i < 1u << order; ++i) {
+            const Page page = alloc_page(c);
+            if (!page) {
+                for (const Page& p : run) free_page(p);
+                return {};
+            }
+            run.push_back(page);
+        }
+        return run;
     }
     void free_page(Page p) override {
         --pages_in_use;
