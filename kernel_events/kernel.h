@@ -12,6 +12,7 @@
 #include "sim/base/types.h"
 #include "sim/base/wires.h"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -100,6 +101,16 @@ class MutexGuard {
     Mutex* m_;
 };
 
+/// Slots of a kind that the kernel has room for (ARM_MAX_BRP, ARM_MAX_WRP).
+inline constexpr unsigned kArmMaxHbpSlots = 16;
+
+/// thread_struct::debug (struct debug_info of arm64).
+struct ThreadDebug {
+    bool suspended_step{};               ///< somebody else was stepping when a breakpoint began to
+    bool bps_disabled{}, wps_disabled{}; ///< being stepped over a hit breakpoint, watchpoint
+    std::array<PerfEvent*, kArmMaxHbpSlots> hbp_break{}, hbp_watch{}; ///< ptrace's
+};
+
 /// The part of struct task_struct that perf uses. os::Task derives from it.
 struct TaskBase {
     virtual ~TaskBase() = default;
@@ -113,6 +124,7 @@ struct TaskBase {
     bool exiting{}; ///< PF_EXITING
     bool dead{};    ///< no longer findable
     bool kthread{}; ///< PF_KTHREAD, idle included
+    bool compat{};  ///< TIF_32BIT
     int on_cpu{-1}; ///< CPU it runs on now, or -1
     int task_cpu{}; ///< CPU whose run queue it belongs to
     MmInfo* mm{};
@@ -124,6 +136,10 @@ struct TaskBase {
     PerfEventContext* perf_event_ctxp[2]{};  ///< hardware context, software context
     std::vector<PerfEvent*> perf_event_list; ///< events this task owns (opened)
     std::unique_ptr<Mutex> perf_event_mutex;
+
+    // owned by debug_monitors.cpp, hw_breakpoint*.cpp and ptrace
+    ThreadDebug debug;
+    bool tif_singlestep{}; ///< TIF_SINGLESTEP: SPSR.SS (PtRegs::pstate) is what is left to do
 
     // owned by uprobes.cpp
     std::shared_ptr<struct UprobeTask> utask; ///< made at the first hit
@@ -314,6 +330,9 @@ class Kernel {
     /// true if a signal is pending for current: interruptible sleeps end with -EINTR.
     virtual bool signal_pending() = 0;
     virtual void cond_resched() = 0; ///< may schedule (charges time)
+    /// force_sig_fault of current for the exception it has taken; `esr` not 0: it becomes thread.fault_code. A kernel
+    /// without signals cannot be asked.
+    virtual void force_sig_fault(int signo, int code, std::uint64_t addr, std::uint32_t esr);
 
     // --- locks, sleeping, waking ---
     virtual std::unique_ptr<Mutex> make_mutex() = 0;

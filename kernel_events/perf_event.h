@@ -19,6 +19,8 @@
 
 namespace rkperf::ke {
 
+class DebugMonitors;
+class HwBreakpoints;
 class Pmu;
 class PerfBuffer;
 class EventFilter;
@@ -305,11 +307,15 @@ class Perf {
     TraceEvents& trace_events(); ///< the table behind tracefs (trace/trace_events.h)
 
     Kernel& kernel() { return kernel_; }
+    DebugMonitors& debug_monitors() { return *debug_monitors_; }
+    HwBreakpoints& hw_breakpoints() { return *hw_breakpoints_; }
     struct Impl;
     Impl& impl() { return *impl_; }
 
   private:
     Kernel& kernel_;
+    std::unique_ptr<DebugMonitors> debug_monitors_;
+    std::unique_ptr<HwBreakpoints> hw_breakpoints_;
     std::unique_ptr<Impl> impl_;
 };
 

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The subsystem as a whole: start, CPUs that come and go (CORE-079, 094, 509 to 511).
+#include "kernel_events/debug_monitors.h"
+#include "kernel_events/hw_breakpoint.h"
 #include "kernel_events/internal.h"
 #include "kernel_events/pmu/pmus.h"
 
 namespace rkperf::ke {
 
 Perf::Perf(Kernel& kernel, PerfConfig config)
-    : kernel_(kernel), impl_(std::make_unique<Impl>(*this, kernel, std::move(config))) {}
+    : kernel_(kernel),
+      debug_monitors_(std::make_unique<DebugMonitors>(kernel)),
+      impl_(std::make_unique<Impl>(*this, kernel, std::move(config))) {
+    hw_breakpoints_ = std::make_unique<HwBreakpoints>(*impl_, *debug_monitors_);
+}
 
 Perf::~Perf() = default;
 

@@ -36,8 +36,24 @@ class DebugMonitor {
     virtual void stepped(bool load_exclusive) = 0;
     /// True if an enabled watchpoint may match in [va, va + bytes).
     virtual bool may_watch(std::uint64_t va, std::uint64_t bytes) = 0;
+    /// Address range n that may_watch() answers for; false: there are no more.
+    virtual bool watched_range(unsigned n, std::uint64_t& first, std::uint64_t& last) = 0;
     /// An enabled watchpoint matches the access; `far` receives the address to report (DBG-038).
     virtual bool watchpoint_matches(std::uint64_t va, unsigned bytes, bool write, std::uint64_t& far) = 0;
+    /// ERET to EL0 with SPSR_EL1.SS = `spsr_ss`.
+    virtual void exception_return(bool spsr_ss) = 0;
+    /// Exception to EL1; `executed`: by an instruction that has executed (SVC). Returns what SPSR_EL1.SS becomes.
+    virtual bool exception_entry(bool executed) = 0;
+    /// ISS of the step exception that is pending (ISV, EX).
+    virtual std::uint32_t step_syndrome() = 0;
+    /// CONTEXTIDR_EL1 is written.
+    virtual void contextidr(std::uint32_t value) = 0;
+    /// For the native kernel, which knows where it is: a breakpoint matches its instruction at `pc`, PSTATE.D clear.
+    virtual bool kernel_breakpoint_matches(std::uint64_t pc) { return (void)pc, false; }
+    /// The same of its unprivileged access (LDTR, STTR) to user memory.
+    virtual bool kernel_access_matches(std::uint64_t va, std::uint64_t bytes, bool write, std::uint64_t& far) {
+        return (void)va, (void)bytes, (void)write, (void)far, false;
+    }
 };
 
 /// What runs on the cores: the kernel. Each core's SystemC thread calls cpu_main once and is lost in it.
@@ -89,6 +105,7 @@ class Core : public sc_core::sc_module, public EventTotalsView, public LevelSink
     virtual void set_overflow_monitor(OverflowMonitor& pmu) = 0;
     virtual void add_deadline_source(DeadlineSource& source) = 0;
     virtual void set_debug_monitor(DebugMonitor& debug) = 0;
+    virtual DebugMonitor* debug_monitor() { return nullptr; }
     /// Breakpoints, watchpoints or stepping were changed: the core asks its DebugMonitor anew.
     virtual void debug_changed() = 0;
     /// LevelSink::set_level is the IRQ input from this core's redistributor.
@@ -109,6 +126,10 @@ class Core : public sc_core::sc_module, public EventTotalsView, public LevelSink
     virtual void set_address_space(PhysAddr ttbr0, std::uint16_t asid) = 0; ///< counts TTBR_WRITE_RETIRED
     virtual void write_contextidr(std::uint32_t value) = 0;                 ///< counts CID_WRITE_RETIRED
     /// ERET to EL0 is counted by run_user's entry (EXC_RETURN).
+    /// SPSR_EL1.SS: run_user takes it for the exception return and leaves in it what the exception saved.
+    bool spsr_ss{};
+    /// ISS of the latest UserExit::step.
+    std::uint32_t step_iss{};
 
     /// --- EL1 ---
     /// Charges kernel work: advances time and totals at EL1; counters wrap at the exact instruction within it, and an
@@ -132,6 +153,8 @@ class Core : public sc_core::sc_module, public EventTotalsView, public LevelSink
     virtual void tlb_invalidate(std::uint32_t asid, std::uint64_t vpn) = 0;
     /// Guest code at this physical page was or may have been changed: drop decoded blocks.
     virtual void code_changed(PhysAddr page) = 0;
+    /// IC IVAU of one line reached this core.
+    virtual void icache_invalidated(PhysAddr line) { code_changed(line); }
 
     /// --- observation ---
     virtual EventTotals& totals() = 0;

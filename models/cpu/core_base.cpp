@@ -185,9 +185,12 @@ void CoreBase::set_limits() {
         }
         if (a.weight) budget = std::min<std::uint64_t>(static_cast<std::uint64_t>(budget), (left - 1) / a.weight);
     }
-    if (debug_active_) budget = 0;
     deadline_ = totals_.dirty || rearm_ ? 0 : deadline;
     budget_ = budget;
+    if (page_armed_) {
+        reserve_ = budget;
+        budget_ = 0;
+    }
 }
 
 void CoreBase::settle() {
@@ -323,6 +326,7 @@ void CoreBase::enter_user(CpuState& state) {
     totals_.set_level(ExceptionLevel::el0);
     irq_masked_ = false;
     exclusive_.valid = false; // ERET clears the local monitor (DDI 0487 D1.6.3)
+    if (debug_active_) debug_->exception_return(spsr_ss);
     mem_issue_ = mem_ready_ = horizon_ = cycle_;
     relookup_ = true;
     last_slow_line_ = ~0ull;
@@ -337,6 +341,7 @@ void CoreBase::detach() {
 }
 
 UserExit CoreBase::leave_user(Next why) {
+    const Stop state_stop = why == Next::resume ? state_->stop : Stop::none;
     settle(); // the last instruction may have wrapped a counter
     stats_.user_instructions = totals_.get(ev::INST_RETIRED, ExceptionLevel::el0);
     detach();
@@ -347,7 +352,11 @@ UserExit CoreBase::leave_user(Next why) {
     UserExit exit = UserExit::irq;
     if (why == Next::irq) note(Lane::exc_irq);
     if (why == Next::breakpoint) exit = UserExit::breakpoint;
-    if (why == Next::step) exit = UserExit::step;
+    if (why == Next::step) {
+        exit = UserExit::step;
+        step_iss = debug_->step_syndrome();
+    }
+    spsr_ss = debug_active_ && debug_->exception_entry(state_stop == Stop::svc);
     spend(0, tables_.costs.exception_entry);
     return exit;
 }
@@ -407,24 +416,57 @@ CoreBase::Next CoreBase::user_boundary(const DecodedOp* op) {
     return lost ? Next::relookup : Next::resume;
 }
 
-void CoreBase::budget_exhausted(const Block& block, unsigned from) {
+bool CoreBase::budget_exhausted(const Block& block, unsigned from, bool boundary) {
+    if (page_armed_) {
+        if (debug_->may_stop(state_->pc, (block.size - from) * 4u)) {
+            if (!boundary && debug_->breakpoint_matches(state_->pc)) {
+                budget_ = 0; // the block comes again
+                return true;
+            }
+            stop_soon();
+        }
+        reserve_ += budget_; // budget_ was 0
+        budget_ = 0;
+        if (reserve_ >= 0) return false;
+    }
+    const bool stop = deadline_ == 0;
     flush();
     set_limits();
     std::uint64_t cost = 0;
     for (unsigned k = from; k < block.size; ++k) cost += block.ops[k].heavy ? block.cost : 1;
-    budget_ -= static_cast<std::int64_t>(cost);
-    if (debug_active_ && !debug_->may_stop(state_->pc, (block.size - from) * 4u)) {
-        budget_ = 0;
-        return;
-    }
-    if (budget_ < 0) stop_soon();
+    std::int64_t& left = page_armed_ ? reserve_ : budget_;
+    left -= static_cast<std::int64_t>(cost);
+    if (left < 0 || stop) stop_soon();
+    return false;
 }
 
 void CoreBase::debug_changed() {
     debug_active_ = debug_ && debug_->may_stop(0, ~std::uint64_t{0});
     watching_ = debug_ && debug_->may_watch(0, ~std::uint64_t{0});
-    if (watching_) lose({Loss::everything, 0});
+    // Lines that the fast port holds must not hide an access to a watched address.
+    constexpr std::uint64_t kMostPages = 16;
+    std::uint64_t first = 0, last = 0;
+    for (unsigned n = 0; watching_ && debug_->watched_range(n, first, last); ++n) {
+        if ((last >> kPageShift) - (first >> kPageShift) >= kMostPages) {
+            lose({Loss::everything, 0});
+            break;
+        }
+        for (std::uint64_t vpn = first >> kPageShift; vpn <= last >> kPageShift; ++vpn) lose({Loss::page, vpn});
+    }
+    if (vpn_ != ~0ull) look_at_page();
     stop_soon();
+}
+
+void CoreBase::look_at_page() {
+    const bool armed = debug_active_ && debug_->may_stop(vpn_ << kPageShift, kPageSize);
+    if (armed == page_armed_) return;
+    page_armed_ = armed;
+    if (armed) {
+        reserve_ = budget_;
+        budget_ = 0;
+    } else {
+        budget_ = reserve_;
+    }
 }
 
 } // namespace rkperf::cpu

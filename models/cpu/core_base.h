@@ -36,6 +36,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     void set_overflow_monitor(OverflowMonitor& pmu) override { monitor_ = &pmu; }
     void add_deadline_source(DeadlineSource& source) override { sources_.push_back(&source); }
     void set_debug_monitor(DebugMonitor& debug) override { debug_ = &debug; }
+    DebugMonitor* debug_monitor() override { return debug_; }
     void debug_changed() override;
     Cycles cycle() const override { return Cycles(cycle_); }
     const Clock& clock() const override { return clock_; }
@@ -107,8 +108,9 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     Block* find_block(std::uint64_t now);
     /// Brings the block's line into the L1I; returns the cycle at which it is there.
     std::uint64_t fetch_line(Block& block, std::uint64_t now);
-    /// Budget is used up, or a block may hold a breakpoint.
-    void budget_exhausted(const Block& block, unsigned from);
+    /// Budget is used up, or a block may hold a breakpoint. True if one stops it before its next operation, which has not
+    /// been looked at yet (`boundary`: it has).
+    bool budget_exhausted(const Block& block, unsigned from, bool boundary);
 
     /// Adds the static lanes of ops [from, to) of a block that was not executed as a whole.
     void count_ops(const Block& block, unsigned from, unsigned to);
@@ -192,6 +194,8 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     bool armed_hit() const;
     std::uint64_t sum(const Armed& a) const;
     void set_limits();
+    /// The fetch page or what is armed has changed.
+    void look_at_page();
     void yield();
     /// Boundary at EL1: settle, and take an interrupt or yield if unmasked.
     void kernel_boundary();
@@ -231,6 +235,10 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     std::vector<DeadlineSource*> sources_;
     DebugMonitor* debug_{};
     bool debug_active_{}, watching_{};
+    /// The present fetch page may hold an instruction to stop at: budget_ is 0 so that every block is looked at, and
+    /// reserve_ is the true budget.
+    bool page_armed_{};
+    std::int64_t reserve_{};
     std::vector<Armed> armed_;
     bool rearm_{true};
 

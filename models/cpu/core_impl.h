@@ -142,6 +142,7 @@ template <class Pipe>
 typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(a64::CpuState& s) {
     Block* b = block_;
     unsigned first = b ? index_ : 0; // operations from here on are not counted yet
+    bool boundary = true;            // nothing was executed since the last one
     for (;;) {
         if (!b) {
             const std::uint64_t at = s.pc;
@@ -156,8 +157,14 @@ typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(a64::CpuState& s) {
         budget_ -= b->cost;
         if (__builtin_expect(budget_ < 0, 0)) {
             cycle_ = pipe_.retired();
-            budget_exhausted(*b, first);
+            if (budget_exhausted(*b, first, boundary)) {
+                last_ = nullptr;
+                block_ = b;
+                index_ = first;
+                return Why::attention;
+            }
         }
+        boundary = false;
         if (first == 0) {
             if (__builtin_expect(!page_->l1i[b->line], 0)) {
                 const std::uint64_t ready = fetch_line(*b, pipe_.fetch_at());

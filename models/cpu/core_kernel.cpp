@@ -169,7 +169,8 @@ void CoreBase::kernel_access(PhysAddr pa, std::uint64_t bytes, bool write) {
     if (totals_.dirty) kernel_boundary();
 }
 
-void CoreBase::write_contextidr(std::uint32_t) {
+void CoreBase::write_contextidr(std::uint32_t value) {
+    if (debug_) debug_->contextidr(value);
     spend(1, tables_.costs.sysreg_write);
     note(Lane::contextidr_write);
     if (totals_.dirty) kernel_boundary();

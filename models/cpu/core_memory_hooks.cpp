@@ -85,10 +85,13 @@ std::uint8_t* CoreBase::access(std::uint64_t va, unsigned size, AccessKind kind)
         fault(va, t.status ? t.status : kTranslationFault, write && !(kind == AccessKind::atomic && read_faults));
         return nullptr;
     }
-    if (watching_ && kind != AccessKind::prefetch) {
+    if (watching_ && kind != AccessKind::prefetch && kind != AccessKind::maintenance) {
         std::uint64_t far = va;
-        if (debug_->watchpoint_matches(untag(va), size, write, far)) {
-            state_->fault = a64::Fault{far, kDebugFault, write, false};
+        // An atomic reads too: WnR is 0 if a plain read would have been caught (DBG-052).
+        const bool read = kind == AccessKind::load || kind == AccessKind::atomic;
+        const bool by_read = read && debug_->watchpoint_matches(untag(va), size, false, far);
+        if (by_read || (write && debug_->watchpoint_matches(untag(va), size, true, far))) {
+            state_->fault = a64::Fault{far, kDebugFault, !by_read, false};
             state_->stop = Stop::watchpoint;
             return nullptr;
         }
@@ -255,6 +258,7 @@ Block* CoreBase::find_block(std::uint64_t now) {
     }
     vpn_ = vpn;
     page_ = f.page;
+    if (debug_active_ || page_armed_) look_at_page();
     if (refresh) page_->l1i[(pc & (kPageSize - 1)) >> kLineShift] = nullptr;
     Block* b = page_->at[(pc & (kPageSize - 1)) / 4];
     if (b) return b;

@@ -2,6 +2,7 @@
 // Boot, the idle loop, and the way between EL0 and the kernel.
 #include "sim/os/kernel.h"
 
+#include "kernel_events/hw_breakpoint.h"
 #include "sim/os/exec/exec.h"
 #include "sim/os/irq/gic_driver.h"
 #include "sim/os/process/futex.h"
@@ -82,6 +83,7 @@ Kernel::Kernel(std::span<cpu::Core* const> cores, mem::PhysicalMemory& memory, c
     signals_ = std::make_unique<Signals>(*this);
     vfs_ = make_vfs(*this, config_.mounts);
     perf_ = std::make_unique<ke::Perf>(*this, config_.perf);
+    for (int c = 0; c < num_cpus(); ++c) pcpu(c).kernel_bps = &perf_->hw_breakpoints().kernel_bps(c);
 }
 
 Kernel::~Kernel() {
@@ -164,6 +166,8 @@ void Kernel::cpu_main(cpu::Core& core) {
     if (cpu == 0) gic_->init_distributor();
     gic_->init_cpu(cpu);
     time_->init_cpu(cpu);
+    perf_->debug_monitors().cpu_starting();
+    perf_->hw_breakpoints().cpu_starting();
     ++private_->cpus_up;
     if (cpu == 0) {
         // An SGI to a CPU that has not yet put it into its group would be lost.
@@ -289,8 +293,22 @@ void Kernel::save_pt_regs(Task& t, const a64::CpuState& s) {
     std::memcpy(t.pt_regs.regs, s.x, sizeof t.pt_regs.regs);
     t.pt_regs.sp = s.x[a64::kSp];
     t.pt_regs.pc = s.pc;
-    t.pt_regs.pstate = s.nzcv & 0xf0000000u;
+    t.pt_regs.pstate = (s.nzcv & 0xf0000000u) | (core().spsr_ss ? spsr::SS : 0);
 }
+
+namespace {
+
+std::string_view exit_name(cpu::UserExit why) {
+    switch (why) {
+        case cpu::UserExit::irq: return "IRQ";
+        case cpu::UserExit::sync: break;
+        case cpu::UserExit::breakpoint: return "breakpoint";
+        case cpu::UserExit::step: return "software step";
+    }
+    return "synchronous";
+}
+
+} // namespace
 
 void Kernel::user_loop() {
     for (;;) {
@@ -298,8 +316,12 @@ void Kernel::user_loop() {
         PerCpu& p = here();
         const std::uint64_t before = p.core->now().v;
         for (auto* o : observers_) o->exception(this_cpu(), "ERET", false);
+        ke::DebugMonitors& debug = perf_->debug_monitors();
+        debug.enable_step_tsk(*p.current);
+        p.core->spsr_ss = p.current->pt_regs.pstate & spsr::SS;
         const cpu::UserExit why = p.core->run_user(p.user);
-        for (auto* o : observers_) o->exception(this_cpu(), why == cpu::UserExit::irq ? "IRQ" : "synchronous", true);
+        debug.disable_step_tsk(*p.current);
+        for (auto* o : observers_) o->exception(this_cpu(), exit_name(why), true);
         Task& t = *p.current;
         const std::uint64_t after = p.core->now().v;
         t.utime += (after - before) / 1000;
@@ -310,7 +332,7 @@ void Kernel::user_loop() {
         else if (why == cpu::UserExit::sync)
             handle_sync_exception(*this, t);
         else
-            handle_debug_exception(*this, t, why);
+            handle_debug_exception(*this, t, why == cpu::UserExit::step ? DebugStop::step : DebugStop::breakpoint);
     }
 }
 

@@ -122,6 +122,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
         std::vector<Task::Frame>* frames{}; ///< kernel frames of the running context
         std::uint64_t irqs{};
         bool online{true};
+        const int* kernel_bps{}; ///< breakpoints for kernel code in this CPU's registers
+        bool debug_masked{};     ///< PSTATE.D: a debug exception of the kernel is being handled
     };
     PerCpu& pcpu(int cpu) { return percpu_[static_cast<unsigned>(cpu)]; }
     int num_cpus() const { return static_cast<int>(percpu_.size()); }
@@ -241,6 +243,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     std::uint64_t rlimit(int resource) override;
     void send_sigtrap_perf(ke::TaskBase* task, std::uint64_t addr, std::uint32_t type, std::uint64_t sig_data) override;
     bool signal_pending() override;
+    void force_sig_fault(int signo, int code, std::uint64_t addr, std::uint32_t esr) override;
     void cond_resched() override;
     /// The run is over and the kernel is being taken apart outside the simulation: nothing sleeps or waits any more.
     bool dismantling() const { return dismantling_; }
@@ -278,6 +281,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     std::uint64_t next_anon_ino() { return ++anon_ino_; }
     /// The page that fills anonymous memory until it is written.
     PhysAddr zero_page() const { return zero_page_; }
+    /// The kernel accesses user memory without privilege: a watchpoint may stop it.
+    void watch_user_access(std::uint64_t addr, std::size_t n, bool write);
     /// The branch-history loop that exceptions from EL0 run on the Cortex-A76.
     void charge_bhb();
     void report_unknown_syscall(Task& t, int nr);
@@ -304,6 +309,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void start_init();
     [[noreturn]] void idle_loop(int cpu);
     void run_irq(ke::PtRegs& regs, KernelSymbol entry);
+    void kernel_breakpoint(std::uint64_t pc);
+    void kernel_debug_exception(std::uint64_t addr, std::uint32_t esr, std::uint64_t pc);
     void deliver_interrupt();
     /// Takes every task from its CPU, closes its files and mappings, and drops it.
     void dismantle();

@@ -76,6 +76,7 @@ void Kernel::enter(KernelSymbol symbol) {
     PerCpu& p = here();
     p.frames->push_back({symbol, 0});
     for (auto* o : observers_) o->kernel_enter(this_cpu(), symbol);
+    if (p.kernel_bps && __builtin_expect(*p.kernel_bps != 0, 0)) kernel_breakpoint(symbol_address(symbol));
     charge(info(symbol).instructions);
 }
 

@@ -46,6 +46,7 @@ int Kernel::get_user(void* to, std::uint64_t from, std::size_t n) {
     from &= 0x00ff'ffff'ffff'ffffull; // top byte ignored (tagged addresses)
     if (!access_ok(from, n) || !cur().as) return -EFAULT;
     charge(copy_cost(n));
+    watch_user_access(from, n, false);
     auto* out = static_cast<std::uint8_t*>(to);
     const bool ok = for_each_part(*this, *cur().as, from, n, false, kFault,
                                   [&](const std::uint8_t* host, std::size_t part, PhysAddr pa) {
@@ -61,6 +62,7 @@ int Kernel::put_user(std::uint64_t to, const void* from, std::size_t n) {
     to &= 0x00ff'ffff'ffff'ffffull;
     if (!access_ok(to, n) || !cur().as) return -EFAULT;
     charge(copy_cost(n));
+    watch_user_access(to, n, true);
     auto* in = static_cast<const std::uint8_t*>(from);
     const bool ok =
         for_each_part(*this, *cur().as, to, n, true, kFault, [&](std::uint8_t* host, std::size_t part, PhysAddr pa) {
@@ -89,6 +91,7 @@ int Kernel::get_string(std::uint64_t from, std::string& out, std::size_t max) {
         if (!ok) return -EFAULT;
         if (end) {
             charge(static_cast<std::uint32_t>(20 + out.size() / 4));
+            watch_user_access(from, part, false);
             return 0;
         }
         from += part;
@@ -106,6 +109,7 @@ std::string Kernel::strndup_user(std::uint64_t from, std::size_t max, int& error
 std::size_t Kernel::copy_from_user_nofault(void* to, std::uint64_t from, std::size_t n) {
     from &= 0x00ff'ffff'ffff'ffffull;
     if (!access_ok(from, n) || !cur().as) return 0;
+    watch_user_access(from, n, false);
     auto* out = static_cast<std::uint8_t*>(to);
     std::size_t done = 0;
     for_each_part(*this, *cur().as, from, n, false, std::nullopt,

@@ -174,7 +174,40 @@ void ExplainObserver::accessed(int cpu, SysReg reg, bool write, std::uint64_t va
 
 // --- the kernel ---
 
+bool ExplainObserver::debug_step(int cpu, KernelSymbol s) {
+    switch (s) {
+        case KernelSymbol::el0_dbg:
+        case KernelSymbol::el1_dbg:
+            if (!selected_ && !chain(cpu).open) {
+                begin(cpu, false);
+                chain(cpu).way.from_breakpoint = true;
+            }
+            return true;
+        case KernelSymbol::breakpoint_handler:
+        case KernelSymbol::watchpoint_handler: {
+            const os::Task* task = machine_.kernel().pcpu(cpu).current;
+            step(cpu, fmt::format("{} matches: exception before the instruction at {} ({} begins)",
+                                  s == KernelSymbol::breakpoint_handler ? "a breakpoint" : "a watchpoint",
+                                  address(task->pt_regs.pc, task), info(s).name));
+            return true;
+        }
+        case KernelSymbol::toggle_bp_registers:
+            step(cpu,
+                 "the registers of that kind are switched (toggle_bp_registers): off before the step, on after it");
+            return true;
+        case KernelSymbol::single_step_handler:
+            step(cpu, "the step exception: that instruction has executed (single_step_handler)");
+            return true;
+        case KernelSymbol::reinstall_suspended_bps:
+            step(cpu, "the step was the kernel's own: reinstall_suspended_bps arms the registers again");
+            return true;
+        default: return false;
+    }
+}
+
 void ExplainObserver::kernel_enter(int cpu, KernelSymbol s) {
+    if (selected_ ? mine(cpu) && way_.from_breakpoint && !stepped_over_ : true)
+        if (debug_step(cpu, s)) return;
     if (selected_) {
         if (mine(cpu) && stage_ == Stage::woken && s == KernelSymbol::perf_pending_irq)
             step(cpu, "irq_work runs perf_pending_irq, which wakes the sleepers on the event");
@@ -196,7 +229,19 @@ void ExplainObserver::kernel_enter(int cpu, KernelSymbol s) {
     }
 }
 
+void ExplainObserver::exception(int cpu, std::string_view kind, bool enter) {
+    if (!selected_ || !way_.from_breakpoint || !mine(cpu) || stepped_over_ || enter || kind != "ERET") return;
+    const os::Task* task = machine_.kernel().pcpu(cpu).current;
+    stepped_over_ = !task->tif_singlestep;
+    step(cpu, stepped_over_ ? "back to the program, which goes on"
+                            : "back to the program for one instruction: MDSCR_EL1.SS and SPSR_EL1.SS are set");
+}
+
 void ExplainObserver::kernel_leave(int cpu, KernelSymbol s) {
+    if (s == KernelSymbol::el0_dbg || s == KernelSymbol::el1_dbg) {
+        if (!selected_ && chain(cpu).way.from_breakpoint) chain(cpu).open = false;
+        return;
+    }
     if (selected_) {
         if (mine(cpu) && s == KernelSymbol::perf_output_put_handle) check_published(cpu);
         return;

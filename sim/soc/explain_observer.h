@@ -32,7 +32,8 @@ struct Explanation {
     std::string event, task;
     std::uint64_t period{};
     std::uint64_t wrap_pc{}, sample_pc{};
-    bool from_counter{}; ///< false: a software event, there was no counter that wrapped
+    bool from_counter{};    ///< false: a software event, there was no counter that wrapped
+    bool from_breakpoint{}; ///< a breakpoint or watchpoint was hit
     Picoseconds start{};
     int cpu{};
     std::optional<ExplainStep> taken, written, published, read;
@@ -48,6 +49,7 @@ class ExplainObserver final : public os::KernelObserver {
     void task_switch(int cpu, const os::Task& prev, const os::Task& next) override;
     void kernel_enter(int cpu, KernelSymbol s) override;
     void kernel_leave(int cpu, KernelSymbol s) override;
+    void exception(int cpu, std::string_view kind, bool enter) override;
     void irq(int cpu, unsigned intid, bool enter) override;
     void perf_notice(int cpu, const ke::EventNotice& n) override;
     void syscall(int cpu, const os::Task& t, int nr, bool enter) override;
@@ -78,6 +80,8 @@ class ExplainObserver final : public os::KernelObserver {
     void signalled(int cpu, bool level, Picoseconds when);
     void accessed(int cpu, SysReg reg, bool write, std::uint64_t value);
     void check_published(int cpu);
+    /// Steps of a breakpoint hit; false: the function is none of them.
+    bool debug_step(int cpu, KernelSymbol s);
     std::string address(std::uint64_t pc, const ke::TaskBase* task) const;
     std::uint64_t retired(int cpu) const;
     Chain& chain(int cpu) { return chains_[static_cast<std::size_t>(cpu)]; }
@@ -95,7 +99,7 @@ class ExplainObserver final : public os::KernelObserver {
     std::uint64_t record_end_{};
     std::shared_ptr<ke::PerfBuffer> buffer_;
     const ke::TaskBase* client_{};
-    bool irq_over_{};
+    bool irq_over_{}, stepped_over_{};
 };
 
 /// For people, ready to print.

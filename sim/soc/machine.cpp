@@ -131,6 +131,11 @@ Machine::Machine(sc_core::sc_module_name name, const MachineConfig& config, cons
         router.pmu.bind(pmus_.back()->sysreg);
         router.gic.bind(gic_->sysreg(CpuId(i)));
         router.timer.bind(timers_.back()->sysreg);
+        debug::DebugConfig dc;
+        dc.cpu = CpuId(i);
+        debugs_.push_back(std::make_unique<debug::DebugRegs>(("debug" + id).c_str(), dc));
+        router.debug.bind(debugs_.back()->sysreg);
+        debug_adapters_.push_back(std::make_unique<DebugAdapter>(*debugs_.back(), c));
         c.set_overflow_monitor(*pmus_.back());
         c.add_deadline_source(*timers_.back());
         irq_lines_.push_back(std::make_unique<LineTap>(c));

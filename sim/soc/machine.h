@@ -13,6 +13,7 @@
 #include "models/pmu_v3/pmu_v3.h"
 #include "models/timer/generic_timer.h"
 #include "sim/os/kernel.h"
+#include "sim/soc/debug_adapter.h"
 #include "sim/soc/machine_config.h"
 #include "sim/soc/sysreg_router.h"
 #include "sim/soc/trace_line_tap.h"
@@ -47,6 +48,7 @@ class Machine : public sc_core::sc_module {
     cpu::Core& core(unsigned n) { return *cores_[n]; }
     unsigned cores() const { return static_cast<unsigned>(cores_.size()); }
     pmu::PmuV3& pmu(unsigned n) { return *pmus_[n]; }
+    debug::DebugRegs& debug_regs(unsigned n) { return *debugs_[n]; }
     gic::Gic600& gic() { return *gic_; }
     /// The interrupt line from a core's redistributor to the core.
     LineTap& irq_line(unsigned n) { return *irq_lines_[n]; }
@@ -70,6 +72,8 @@ class Machine : public sc_core::sc_module {
     std::vector<std::unique_ptr<cpu::Core>> cores_;
     std::vector<std::unique_ptr<LineTap>> irq_lines_;
     std::vector<std::unique_ptr<pmu::PmuV3>> pmus_;
+    std::vector<std::unique_ptr<debug::DebugRegs>> debugs_;
+    std::vector<std::unique_ptr<DebugAdapter>> debug_adapters_;
     std::vector<std::unique_ptr<timer::GenericTimer>> timers_;
     std::vector<std::unique_ptr<SysRegRouter>> routers_;
     std::unique_ptr<os::Kernel> kernel_;

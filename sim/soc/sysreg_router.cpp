@@ -15,6 +15,7 @@ std::span<const SysRegRouter::Range> SysRegRouter::ranges() {
         {r(3, 0, 4, 6, 0),   r(3, 0, 4, 6, 0),   Unit::gic,       "ICC_PMR_EL1"},
         {r(3, 0, 9, 14, 0),  r(3, 0, 9, 14, 7),  Unit::pmu,       "PMINTENSET_EL1, PMINTENCLR_EL1"},
         {r(3, 0, 12, 8, 0),  r(3, 0, 12, 12, 7), Unit::gic,       "ICC_*_EL1"},
+        {r(3, 0, 13, 0, 1),  r(3, 0, 13, 0, 1),  Unit::debug,     "CONTEXTIDR_EL1"},
         {r(3, 0, 14, 1, 0),  r(3, 0, 14, 1, 0),  Unit::timer,     "CNTKCTL_EL1"},
         {r(3, 1, 0, 0, 0),   r(3, 1, 0, 0, 7),   Unit::constants, "cache identification"},
         {r(3, 3, 0, 0, 0),   r(3, 3, 0, 0, 7),   Unit::constants, "CTR_EL0, DCZID_EL0"},

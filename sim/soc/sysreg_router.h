@@ -27,7 +27,7 @@ class SysRegRouter : public sc_core::sc_module {
     tlm_utils::simple_initiator_socket<SysRegRouter> pmu;
     tlm_utils::simple_initiator_socket<SysRegRouter> gic;
     tlm_utils::simple_initiator_socket<SysRegRouter> timer;
-    /// op0 = 2. May stay unbound: then these registers are unknown.
+    /// op0 = 2, and CONTEXTIDR_EL1. May stay unbound: then these registers are unknown.
     tlm_utils::simple_initiator_socket_optional<SysRegRouter> debug;
 
     /// Constants with op1 = 3 (CTR_EL0, DCZID_EL0) can be read at EL0; the others are UNDEFINED there, and the operating

@@ -89,7 +89,20 @@ class FakeKernel final : public Kernel {
         bool irq_enabled{};
         std::vector<IrqWork*> irq_works;
         PtRegs* irq_regs{};
+        std::map<std::uint16_t, std::uint64_t> debug; ///< debug registers (op0 = 2) by encoding
     };
+    struct Write {
+        int cpu;
+        SysReg reg;
+        std::uint64_t value;
+    };
+    std::vector<Write> debug_writes; ///< every MSR of a debug register
+    struct Fault {
+        int signo, code;
+        std::uint64_t addr;
+        std::uint32_t esr;
+    };
+    std::vector<Fault> faults;      ///< every force_sig_fault
     std::vector<std::uint8_t> user; ///< user memory of every task, at kUserBase
     std::deque<FakeTask> tasks;
     std::map<std::string, Attribute> attributes;
@@ -334,10 +347,16 @@ class FakeKernel final : public Kernel {
     }
     std::uint64_t mrs(SysReg r) override {
         ++charged;
+        if (r.op0() == 2) return here().debug[r.encoding];
         return r == sysreg::CNTVCT_EL0 ? now_ns * 24 / 1000 : here().pmu.read(r);
     }
     void msr(SysReg r, std::uint64_t v) override {
         ++charged;
+        if (r.op0() == 2) {
+            here().debug[r.encoding] = v;
+            debug_writes.push_back({this_cpu_, r, v});
+            return;
+        }
         here().pmu.write(r, v);
     }
     void isb() override { ++charged; }
@@ -395,6 +414,9 @@ class FakeKernel final : public Kernel {
         sigtraps.push_back({t, addr, type, data});
     }
     bool signal_pending() override { return signal; }
+    void force_sig_fault(int signo, int code, std::uint64_t addr, std::uint32_t esr) override {
+        faults.push_back({signo, code, addr, esr});
+    }
     void cond_resched() override {}
     std::unique_ptr<Mutex> make_mutex() override { return std::make_unique<FakeMutex>(); }
     std::unique_ptr<WaitQueue> make_waitqueue() override { return std::make_unique<FakeWaitQueue>(); }

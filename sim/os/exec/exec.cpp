@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/exec/exec.h"
 
+#include "kernel_events/hw_breakpoint.h"
 #include "sim/os/exec/elf.h"
 #include "sim/os/process/process.h"
 #include "sim/os/sched/scheduler.h"
@@ -250,6 +251,7 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
     const std::uint64_t root_caps = t.cred.cap_bounding | t.cred.cap_inheritable;
     t.cred.cap_permitted = t.cred.uid == 0 || t.cred.euid == 0 ? root_caps : t.cred.cap_ambient;
     t.cred.cap_effective = t.cred.euid == 0 ? t.cred.cap_permitted : t.cred.cap_ambient;
+    k.perf().hw_breakpoints().flush_ptrace_hw_breakpoint(t);
     k.perf().perf_event_exec();
     const auto slash = comm_source.rfind('/');
     set_comm(k, t, slash == std::string::npos ? comm_source : comm_source.substr(slash + 1), true);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernel_events/hw_breakpoint.h"
 #include "sim/os/process/process.h"
 #include "sim/os/sched/scheduler.h"
 #include "sim/os/signal/signals.h"
@@ -123,6 +124,7 @@ void Kernel::do_exit(int code) {
         t.files = std::make_shared<FdTable>();
         files.reset();
         perf_->perf_event_exit_task(t);
+        perf_->hw_breakpoints().flush_ptrace_hw_breakpoint(t);
         if (group_dead) reparent_children(*this, *p.leader);
         local_irq_save();
         t.account_kernel_time(core().now());

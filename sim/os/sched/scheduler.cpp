@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/sched/scheduler.h"
 
+#include "kernel_events/hw_breakpoint.h"
 #include "sim/os/irq/gic_driver.h"
 #include "sim/os/kernel.h"
 #include "sim/os/mm/address_space.h"
@@ -295,6 +296,7 @@ void Scheduler::context_switch(int cpu, Task& prev, Task& next) {
     {
         Frame f(os_, KernelSymbol::__switch_to);
         if (prev.as) prev.ctx.save(p.user);
+        os_.perf().hw_breakpoints().hw_breakpoint_thread_switch(next);
         // Only time on a CPU is system time.
         const std::uint64_t now_ps = p.core->now().v;
         prev.stime += (now_ps - prev.kernel_since_ps) / 1000;

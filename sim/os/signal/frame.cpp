@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Delivery of signals at the return to EL0: the frame on the user stack (struct rt_sigframe of arm64), restart of
 // system calls, stops, deaths, and rt_sigreturn.
+#include "kernel_events/debug_monitors.h"
 #include "sim/os/kernel.h"
 #include "sim/os/signal/signals.h"
 
@@ -71,7 +72,7 @@ int Signals::setup_frame(Task& t, const SigInfo& info, const SigAction& action, 
     std::memcpy(f.data() + kMcontext + 8, u.x, 31 * 8);
     put<std::uint64_t>(f, kMcontext + 256, u.x[a64::kSp]);
     put<std::uint64_t>(f, kMcontext + 264, u.pc);
-    put<std::uint64_t>(f, kMcontext + 272, u.nzcv);
+    put<std::uint64_t>(f, kMcontext + 272, u.nzcv | (t.pt_regs.pstate & spsr::SS));
     put<std::uint32_t>(f, kReserved, kFpsimdMagic);
     put<std::uint32_t>(f, kReserved + 4, kFpsimdSize);
     put<std::uint32_t>(f, kReserved + 8, u.fpsr);
@@ -126,6 +127,7 @@ std::int64_t Signals::sigreturn() {
         t.altstack_size = flags & kSsDisable ? 0 : get<std::uint64_t>(f, kUcStack + 16);
         t.altstack_flags = flags & kSsDisable ? kSsDisable : flags & ~kSsOnstack;
     }
+    os_.perf().debug_monitors().user_regs_reset_single_step(t.pt_regs, t);
     t.syscall_nr = -1;
     t.syscall_restart = false;
     return static_cast<std::int64_t>(u.x[0]);
@@ -203,6 +205,7 @@ void Signals::restart_or_interrupt(Task& t, bool sa_restart, bool handler) {
     }
     u.x[0] = t.orig_x0;
     u.pc -= 4;
+    os_.perf().debug_monitors().user_rewind_single_step(t);
     if (code == kERESTART_RESTARTBLOCK) u.x[8] = 128; // restart_syscall
 }
 

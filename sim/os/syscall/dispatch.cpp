@@ -2,6 +2,7 @@
 #include "sim/os/syscall/dispatch.h"
 #include "sim/os/kernel.h"
 
+#include "kernel_events/debug_monitors.h"
 #include "sim/os/exec/id_registers.h"
 #include "sim/os/signal/signals.h"
 #include "sim/os/syscall/tables.h"
@@ -44,6 +45,8 @@ void do_syscall(Kernel& k, Task& t) {
     // The task may be on another CPU by now.
     k.user().x[0] = static_cast<std::uint64_t>(result);
     if (result <= kERESTARTSYS && result >= kERESTART_RESTARTBLOCK) t.syscall_restart = true;
+    // What steps the task, be it only perf past a breakpoint, is told of a step (syscall_trace_exit).
+    if (t.tif_singlestep) k.signals().force(t, siginfo_user(SIGTRAP, 0, 0, 0));
     for (auto* o : k.observers()) o->syscall(k.this_cpu(), t, nr, false);
 }
 
@@ -79,18 +82,7 @@ void do_fault(Kernel& k, Task& t, bool exec) {
     if (r.signal) k.signals().force(t, siginfo_fault(r.signal, r.code, exec ? k.user().pc : fault.addr));
 }
 
-constexpr int kTrapTrace = 2, kTrapHwbkpt = 4;
-
 } // namespace
-
-void handle_debug_exception(Kernel& k, Task& t, cpu::UserExit why) {
-    Frame entry(k, KernelSymbol::el0t_64_sync);
-    k.charge_bhb();
-    k.core().set_irq_mask(false);
-    Frame f(k, KernelSymbol::el0_dbg);
-    const int code = why == cpu::UserExit::step ? kTrapTrace : kTrapHwbkpt;
-    k.signals().force(t, siginfo_fault(SIGTRAP, code, k.user().pc));
-}
 
 const SyscallRow* find_syscall(int nr) {
     static const auto table = build_table();
@@ -101,6 +93,8 @@ void handle_sync_exception(Kernel& k, Task& t) {
     a64::CpuState& u = k.user();
     const a64::Stop stop = u.stop;
     u.stop = a64::Stop::none;
+    if (stop == a64::Stop::brk) return handle_debug_exception(k, t, DebugStop::brk);
+    if (stop == a64::Stop::watchpoint) return handle_debug_exception(k, t, DebugStop::watchpoint);
     Frame entry(k, KernelSymbol::el0t_64_sync);
     k.charge_bhb();
     k.core().set_irq_mask(false);
@@ -120,22 +114,15 @@ void handle_sync_exception(Kernel& k, Task& t) {
             do_fault(k, t, true);
             break;
         }
-        case a64::Stop::brk: {
-            Frame f(k, KernelSymbol::el0_dbg);
-            k.signals().force(t, siginfo_fault(SIGTRAP, 1 /* TRAP_BRKPT */, u.pc));
-            break;
-        }
-        // Without debug registers in use by perf or ptrace there is nobody to take these: the program gets the signal.
-        case a64::Stop::watchpoint: {
-            Frame f(k, KernelSymbol::el0_dbg);
-            k.signals().force(t, siginfo_fault(SIGTRAP, kTrapHwbkpt, u.fault.addr));
-            break;
-        }
         case a64::Stop::undefined:
         case a64::Stop::trap_sysreg: {
             Frame f(k, KernelSymbol::el0_undef);
-            if (emulate_id_register_read(k, u)) break;
+            if (emulate_id_register_read(k, u)) {
+                k.perf().debug_monitors().user_fastforward_single_step(t);
+                break;
+            }
             k.report_undefined(t, u.pc);
+            t.fault_address = t.fault_code = 0;
             k.signals().force(t, siginfo_fault(SIGILL, 1 /* ILL_ILLOPC */, u.pc));
             break;
         }

@@ -47,6 +47,15 @@ struct FakeDebug : cpu::DebugMonitor {
         far = va;
         return write && watch && va < watch + 8 && watch < va + bytes;
     }
+    bool watched_range(unsigned n, std::uint64_t& first, std::uint64_t& last) override {
+        first = watch;
+        last = watch + 7;
+        return watch && n == 0;
+    }
+    void exception_return(bool spsr_ss) override { pending = !spsr_ss; }
+    bool exception_entry(bool executed) override { return !executed && !pending; }
+    std::uint32_t step_syndrome() override { return 0x22; }
+    void contextidr(std::uint32_t) override {}
     std::uint64_t breakpoint{~0ull}, watch{};
     bool stepping{}, pending{};
 };
@@ -262,7 +271,7 @@ inline void add_behaviour_runs(MakeCore make) {
             m.list.push_back(s.x[2]);
             d.breakpoint = ~0ull; // step over it, as a kernel does
             d.stepping = true;
-            d.pending = false;
+            c.spsr_ss = true;
             c.debug_changed();
             m.list.push_back(static_cast<std::uint64_t>(c.run_user(s)));
             m.list.push_back(s.pc);
@@ -283,6 +292,31 @@ inline void add_behaviour_runs(MakeCore make) {
         m.list.push_back(static_cast<std::uint64_t>(s.stop));
         m.list.push_back(s.x[2]);
     });
+
+    // Armed where nothing goes: on the page that is executed, and a watchpoint two lines beside the data.
+    for (const bool armed : {false, true})
+        add_run(armed ? "debug armed" : "debug off", one, [armed](Machine& m, unsigned) {
+            m.use(0);
+            static std::deque<FakeDebug> monitors;
+            FakeDebug& d = monitors.emplace_back();
+            cpu::Core& c = *m.cores[0];
+            c.set_debug_monitor(d);
+            m.load(kCode, {movz(0, 2000), add_imm(2, 2, 1), str(2, 1), subs_imm(0, 0, 1), b_ne(-3), svc()});
+            CpuState s;
+            s.pc = kCode;
+            s.x[1] = kData + 64;
+            if (armed) {
+                d.breakpoint = kCode + 512;
+                d.watch = kData + 256;
+            }
+            c.debug_changed();
+            m.list.push_back(static_cast<std::uint64_t>(c.run_user(s)));
+            m.list.push_back(s.x[2]);
+            for (const EventNumber e : {ev::CPU_CYCLES, ev::INST_RETIRED, ev::L1D_CACHE, ev::L1I_CACHE, ev::L1D_TLB,
+                                        ev::BR_MIS_PRED, ev::MEM_ACCESS})
+                m.list.push_back(c.total(e, EL0));
+            m.list.push_back(c.now().v);
+        });
 
     add_run("system registers", one, [](Machine& m, unsigned) {
         cpu::Core& c = *m.cores[0];

@@ -25,6 +25,12 @@ TEST_CASE("an interrupt is taken at the first boundary at which it is visible") 
     CHECK(machine("irq 1000").list == m.list);
 }
 
+TEST_CASE("breakpoints and watchpoints that are never near change nothing", "[DBG-016][DBG-028]") {
+    Machine &off = machine("debug off"), &armed = machine("debug armed");
+    CHECK(off.list.at(1) == 2000);
+    CHECK(armed.list == off.list);
+}
+
 TEST_CASE("EL1 work wraps counters at the exact instruction and nests interrupts", "[PMUV3-062]") {
     Machine& m = machine("kernel");
     const std::vector<std::uint64_t> wraps = m.list;

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/debug_regs/debug_regs.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rkperf::debug {
+
+namespace {
+
+constexpr ExceptionLevel kUser = ExceptionLevel::el0;
+
+bool overlaps(std::span<const Range> ranges, std::uint64_t va, std::uint64_t bytes) {
+    const std::uint64_t last = bytes > ~va ? ~std::uint64_t{0} : va + bytes - 1;
+    return std::any_of(ranges.begin(), ranges.end(), [&](const Range& r) { return r.first <= last && r.last >= va; });
+}
+
+} // namespace
+
+DebugRegs::DebugRegs(sc_core::sc_module_name name, const DebugConfig& config)
+    : sc_module(name), sysreg("sysreg"), registers_(config) {
+    sysreg.register_b_transport(this, &DebugRegs::transport);
+    changed();
+}
+
+void DebugRegs::changed() {
+    const State& s = state();
+    const bool possible = (s.mdscr & mdscr::MDE) && exceptions_enabled(s, kUser, false);
+    stepping_ = Step::active(s, kUser, false);
+    stop_count_ = watched_count_ = 0;
+    for (unsigned n = 0; possible && n < kBreakpoints; ++n)
+        if (const auto r = breakpoint_range(s, n, kUser)) stops_[stop_count_++] = *r;
+    for (unsigned n = 0; possible && n < kWatchpoints; ++n)
+        if (const auto r = watchpoint_range(s, n, kUser)) watched_[watched_count_++] = *r;
+    if (on_change_) on_change_();
+}
+
+void DebugRegs::contextidr(std::uint32_t value) {
+    if (registers_.write(sysreg::CONTEXTIDR_EL1, value, ExceptionLevel::el1).changes_matching) changed();
+}
+
+bool DebugRegs::may_stop(std::uint64_t va, std::uint64_t bytes) const {
+    return stepping_ || overlaps({stops_.data(), stop_count_}, va, bytes);
+}
+
+bool DebugRegs::breakpoint_matches(std::uint64_t pc) const { return breakpoint(state(), pc, kUser, false); }
+
+bool DebugRegs::may_watch(std::uint64_t va, std::uint64_t bytes) const { return overlaps(watched(), va, bytes); }
+
+bool DebugRegs::watchpoint_matches(std::uint64_t va, unsigned bytes, bool write, std::uint64_t& far) const {
+    if (!may_watch(va, bytes)) return false;
+    const auto hit = watchpoint(state(), va, bytes, write, kUser, kUser, false);
+    if (hit) far = *hit;
+    return hit.has_value();
+}
+
+void DebugRegs::transport(tlm::tlm_generic_payload& trans, sc_core::sc_time&) {
+    auto* ext = trans.get_extension<SysRegExtension>();
+    if (!ext || trans.get_data_length() != sizeof(std::uint64_t)) {
+        SC_REPORT_FATAL(name(), "transaction is not a system-register access");
+        return;
+    }
+    const SysReg reg{static_cast<std::uint16_t>(trans.get_address() / 8)};
+    const bool write = trans.is_write();
+    std::uint64_t value = 0;
+    if (write) std::memcpy(&value, trans.get_data_ptr(), sizeof value);
+    const Registers::Access a = write ? registers_.write(reg, value, ext->el) : registers_.read(reg, ext->el);
+    ext->outcome = a.outcome;
+    if (a.outcome != SysRegOutcome::ok) {
+        trap_target_ = a.target;
+        trans.set_response_status(a.decoded ? tlm::TLM_COMMAND_ERROR_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
+        return;
+    }
+    if (!write) std::memcpy(trans.get_data_ptr(), &a.value, sizeof a.value);
+    trans.set_response_status(tlm::TLM_OK_RESPONSE);
+    if (a.changes_matching) changed();
+}
+
+} // namespace rkperf::debug

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# rk-timeout: 400
+"""Breakpoints and watchpoints from the command to the count, and the steps of a hit that explain shows."""
+import glob
+import os
+import struct
+
+import rk
+
+
+def symbol(program, name):
+    """Value of a symbol of a 64-bit ELF file."""
+    with open(program, "rb") as f:
+        data = f.read()
+    shoff, = struct.unpack_from("<Q", data, 40)
+    shentsize, shnum = struct.unpack_from("<HH", data, 58)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, shoff + i * shentsize) for i in range(shnum)]
+    for s in sections:
+        if s[1] != 2:  # SHT_SYMTAB
+            continue
+        strings = sections[s[6]][4]
+        for at in range(s[4], s[4] + s[5], s[9]):
+            st_name, _, _, _, value, _ = struct.unpack_from("<IBBHQQ", data, at)
+            end = data.index(b"\0", strings + st_name)
+            if data[strings + st_name:end].decode() == name:
+                return value
+    raise KeyError(name)
+
+
+class Breakpoints(rk.Case):
+    program = rk.workload("breakpoints")
+
+    def test_stat(self):
+        leaf, words = symbol(self.program, "turns_leaf"), symbol(self.program, "words")
+        events = f"mem:{leaf:#x}:x,mem:{words:#x}/8:w,mem:{words + 512:#x}/8:rw"
+        r = self.ok("stat", "-x;", "-e", events, "--", self.program, "500", "none")
+        counts = [int(line.split(";")[0]) for line in r.stderr.splitlines() if ";mem:" in line]
+        self.assertEqual(counts, [500, 500, 0])
+
+    def test_the_program_itself(self):
+        for kind, hits in (("x", 2000), ("w", 2000), ("far", 0), ("none", 0)):
+            for cpus in ("0", "4"):
+                r = self.ok("run", "--quiet", "--cpus", cpus, "--", self.program, "2000", kind)
+                self.assertEqual(r.stdout, f"{kind}: 2000 turns, {hits} hits\n")
+
+    def test_record(self):
+        if not rk.perf_command():
+            self.skipTest("the host has no perf")
+        words = symbol(self.program, "words")
+        self.ok("record", "-e", f"mem:{words:#x}/8:w", "-d", "-o", "X", "--", self.program, "40", "none")
+        out = self.perf("script", "-i", "X", "-F", "addr,ip,sym")
+        self.assertEqual(len(out.splitlines()), 40)
+        for line in out.splitlines():
+            self.assertIn(f"{words:x}", line)
+            self.assertIn("turns", line)
+
+    def test_slots(self):
+        words = symbol(self.program, "words")
+        events = ",".join(f"mem:{words + 8 * i:#x}/8:w" for i in range(5))
+        r = self.rkperf("stat", "-e", events, "--", self.program, "1", "none")
+        self.assertNotEqual(r.returncode, 0)
+        self.assertIn("no hardware register is left", r.stderr)
+
+    def test_kernel_function(self):
+        """A breakpoint on a function of the kernel is hit where it begins."""
+        self.ok("record", "-e", "cycles", "-c", "100000", "-o", "X", "--", self.program, "1000", "none")
+        names = glob.glob(os.path.join(self.folder, ".debug", "**", "kallsyms"), recursive=True)
+        self.assertTrue(names, "record leaves no symbols of the kernel")
+        with open(names[0]) as f:
+            addresses = {line.split()[2]: int(line.split()[0], 16) for line in f}
+        event = f"mem:{addresses['__arm64_sys_rt_sigreturn']:#x}/4:x"
+        r = self.ok("stat", "-a", "-x;", "-e", event, "--", rk.workload("syscalls"), "10")
+        self.assertEqual([line.split(";")[0] for line in r.stderr.splitlines() if ";mem:" in line], ["0"])
+        event = f"mem:{addresses['el0_svc']:#x}/4:x"
+        few, many = (self.ok("stat", "-a", "-x;", "-e", event, "--", rk.workload("syscalls"), n) for n in ("10", "110"))
+        calls = [int(line.split(";")[0]) for r in (few, many) for line in r.stderr.splitlines() if ";mem:" in line]
+        self.assertEqual(calls[1] - calls[0], 400)  # four calls a round
+
+    def test_explain(self):
+        words = symbol(self.program, "words")
+        r = self.ok("explain", "-n", "2", "-e", f"mem:{words:#x}/8:w", "-c", "1", "--", self.program, "10", "none")
+        at = -1
+        for step in ("a watchpoint matches: exception before the instruction", "overflow of mem:", "room is reserved",
+                     "PERF_RECORD_SAMPLE", "back to the program for one instruction", "the step exception",
+                     "arms the registers again", "back to the program, which goes on", "a breakpoint: no counter wrapped"):
+            found = r.stdout.find(step, at + 1)
+            self.assertGreater(found, at, f"'{step}' is missing or out of order in\n{r.stdout}")
+            at = found
+
+
+rk.main("breakpoints", "syscalls")
