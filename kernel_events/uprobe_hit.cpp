@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a hit of a uprobe does: handlers, the instruction out of line or simulated, signals meanwhile, return probes
 // (UPR-035 to 082).
+#include "kernel_events/debug_monitors.h"
 #include "kernel_events/uprobes.h"
 
 #include <cerrno>
@@ -94,6 +95,12 @@ void Uprobes::xol_free_insn_slot(UprobeTask& utask) {
 }
 
 // --- exceptions ---
+
+void Uprobes::init(DebugMonitors& monitors) {
+    monitors.register_user_break_hook(UPROBES_BRK_IMM, 0,
+                                      [this](PtRegs&, std::uint32_t) { return uprobe_pre_sstep_notifier(); });
+    monitors.register_user_step_hook([this](PtRegs&, std::uint32_t) { return uprobe_post_sstep_notifier(); });
+}
 
 bool Uprobes::uprobe_pre_sstep_notifier() {
     TaskBase& t = *k_.current();

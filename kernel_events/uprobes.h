@@ -176,6 +176,9 @@ class Uprobes {
     Uprobes(const Uprobes&) = delete;
     Uprobes& operator=(const Uprobes&) = delete;
 
+    /// Takes over BRK #5 and the step exceptions of user code (arch_init_uprobes).
+    void init(class DebugMonitors& monitors);
+
     // --- probes ---
     int uprobe_register(const std::shared_ptr<ProbedInode>& inode, std::uint64_t offset, std::uint64_t ref_ctr_offset,
                         UprobeConsumer& uc);

@@ -15,9 +15,8 @@ enum class ProbeInsn : std::uint8_t {
     INSN_GOOD,         ///< stepped out of line
 };
 
-/// BRK #5, what a uprobe puts in the place of an instruction; BRK #4 is a kprobe's.
+/// BRK #5, what a uprobe puts in the place of an instruction.
 inline constexpr std::uint32_t UPROBE_SWBP_INSN = 0xd42000a0;
-inline constexpr unsigned UPROBES_BRK_IMM = 5;
 
 ProbeInsn arm_probe_decode_insn(std::uint32_t insn);
 

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_events/trace/trace_kprobe.h"
+
+#include "kernel_events/internal.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace rkperf::ke {
+
+namespace {
+
+constexpr std::string_view kSystem = "kprobes", kLog = "trace_kprobe";
+constexpr unsigned kFlags = TRACE_EVENT_FL_KPROBE | TRACE_EVENT_FL_DYNAMIC;
+constexpr std::uint64_t kTaskSize = 1ull << 48;
+constexpr std::uint64_t kMaxActiveMax = 4096; ///< KRETPROBE_MAXACTIVE_MAX
+
+/// User memory without faults; kernel memory is not simulated and reads as a fault.
+class KernelFetch final : public FetchContext {
+  public:
+    KernelFetch(Kernel& k, Kprobes& kprobes) : k_(k), kprobes_(kprobes) {}
+    std::uint64_t stack_word(const PtRegs&, unsigned) override { return 0; }
+    bool read(void* to, std::uint64_t from, std::size_t n) override { return read_user(to, from, n); }
+    bool read_user(void* to, std::uint64_t from, std::size_t n) override {
+        return from < kTaskSize && k_.copy_from_user_nofault(to, from, n) == n;
+    }
+    bool read_string(std::uint64_t from, std::size_t max, bool, std::string& out) override {
+        while (from < kTaskSize && out.size() < max) {
+            char part[64];
+            const std::size_t want =
+                std::min({sizeof part, max - out.size(), static_cast<std::size_t>(4096 - from % 4096)});
+            if (k_.copy_from_user_nofault(part, from, want) != want) return false;
+            const auto* end = static_cast<const char*>(std::memchr(part, 0, want));
+            out.append(part, end ? static_cast<std::size_t>(end - part) : want);
+            if (end) return true;
+            from += want;
+        }
+        return from < kTaskSize;
+    }
+    std::string symbol_text(std::uint64_t address) override { return kprobes_.sprint_symbol(address); }
+    std::string comm() override { return k_.current()->comm; }
+
+  private:
+    Kernel& k_;
+    Kprobes& kprobes_;
+};
+
+} // namespace
+
+std::string TraceKprobe::place() const {
+    if (!by_address) return symbol;
+    char text[32];
+    std::snprintf(text, sizeof text, "0x%016llx", static_cast<unsigned long long>(kprobe.addr));
+    return text;
+}
+
+std::string TraceKprobe::show() const {
+    std::string line = TraceProbe::show();
+    if (is_return && kprobe.maxactive) line.insert(1, std::to_string(kprobe.maxactive));
+    return line;
+}
+
+TraceKprobes::TraceKprobes(Perf::Impl& perf, Kprobes& kprobes, TraceEvents& events, DynEvents& dynamic)
+    : perf_(perf), k_(perf.kernel), kprobes_(kprobes), events_(events), dynamic_(dynamic) {}
+
+std::unique_ptr<TraceKprobe> TraceKprobes::alloc(std::string group, std::string event, bool is_return) {
+    auto tk = std::make_unique<TraceKprobe>();
+    tk->is_return = is_return;
+    tk->event = std::make_shared<TraceProbeEvent>();
+    tk->event->call.system = std::move(group);
+    tk->event->call.name = std::move(event);
+    tk->event->probes.push_back(tk.get());
+    TraceProbeEvent* const owner = tk->event.get();
+    owner->call.reg = [this, owner](TraceReg what, PerfEvent*) { return enable(*owner, what); };
+    TraceKprobe* const p = tk.get();
+    if (is_return)
+        tk->kprobe.ret_handler = [this, p](Kprobe&, std::uint64_t ret_addr, PtRegs& regs) {
+            dispatch_return(*p, ret_addr, regs);
+        };
+    else
+        tk->kprobe.pre_handler = [this, p](Kprobe&, PtRegs& regs) { dispatch(*p, regs); };
+    return tk;
+}
+
+// --- definitions ---
+
+int TraceKprobes::create(std::vector<std::string> argv) {
+    const char kind = argv[0][0];
+    if ((kind != 'p' && kind != 'r') || argv.size() < 2) return -ECANCELED;
+    bool is_return = kind == 'r';
+    ProbeParse parse(events_, kLog, std::move(argv));
+    const std::string_view head = parse.argv[0], spec = parse.argv[1];
+    const auto colon = head.find(':');
+    std::uint64_t maxactive = 0, address = 0;
+    if (head.size() > 1 && std::isdigit(static_cast<unsigned char>(head[1]))) {
+        if (!is_return) return parse.err(0, 1, "Maxactive is not for kprobe", -EINVAL);
+        const std::string_view digits = head.substr(1, std::min(colon, head.size()) - 1);
+        if (digits.size() > MAX_EVENT_NAME_LEN - 1 || !parse_unsigned(digits, maxactive) || !maxactive)
+            return parse.err(0, 1, "Invalid maxactive number", -EINVAL);
+        if (maxactive > kMaxActiveMax) return parse.err(0, 1, "Maxactive is too big", -EINVAL);
+    }
+    std::optional<KernelSymbol> symbol;
+    std::string name;
+    unsigned flags = TPARG_FL_KERNEL;
+    const bool by_address = parse_unsigned(spec, address);
+    if (by_address) {
+        symbol = kprobes_.symbol_at(address);
+    } else {
+        if (spec.find('/') != std::string_view::npos && spec.find(':') != std::string_view::npos) return -ECANCELED;
+        name = std::string(spec);
+        if (const auto percent = name.find('%'); percent != std::string::npos) {
+            if (name.substr(percent) != "%return")
+                return parse.err(1, percent, "Invalid probed address suffix", -EINVAL);
+            is_return = true;
+            name.resize(percent);
+        }
+        std::int64_t offset = 0;
+        if (const auto sign = name.find_first_of("+-"); sign != std::string::npos) {
+            if (!parse_signed(std::string_view(name).substr(name[sign] == '+' ? sign + 1 : sign), offset) || offset < 0)
+                return parse.err(1, 0, "Invalid probed address or symbol", -EINVAL);
+            name.resize(sign);
+        }
+        symbol = Kprobes::find_symbol(name);
+        if (symbol && offset == 0) flags |= TPARG_FL_FENTRY;
+        if (symbol && offset && is_return)
+            return parse.err(1, 0, "Retprobe address must be an function entry", -EINVAL);
+        if (!symbol) return parse.err(1, 0, "Invalid probed address or symbol", -ENOENT);
+        if (offset) {
+            k_.pr_info("kprobe: inside of " + name + ": only entries of functions can be probed");
+            return parse.err(1, 0, "Failed to register probe event", -EINVAL);
+        }
+    }
+    if (is_return) flags |= TPARG_FL_RETURN;
+
+    std::string group(kSystem), event;
+    if (colon != std::string_view::npos)
+        if (const int e = traceprobe_parse_event_name(parse, colon + 1, group, event)) return e;
+    if (event.empty()) {
+        char text[MAX_EVENT_NAME_LEN];
+        if (by_address)
+            std::snprintf(text, sizeof text, "%c_0x%llx", is_return ? 'r' : 'p',
+                          static_cast<unsigned long long>(address));
+        else
+            std::snprintf(text, sizeof text, "%c_%s_0", is_return ? 'r' : 'p', name.c_str());
+        event = text;
+    }
+    std::unique_ptr<TraceKprobe> tk = alloc(std::move(group), std::move(event), is_return);
+    tk->symbol = name;
+    tk->by_address = by_address;
+    tk->kprobe.maxactive = static_cast<unsigned>(maxactive);
+    const SymbolLookup lookup = [this](std::string_view s) {
+        const auto found = Kprobes::find_symbol(s);
+        return found ? k_.kernel_symbol_address(*found) : 0;
+    };
+    for (std::size_t i = 0; i + 2 < parse.argv.size() && i < MAX_TRACE_ARGS; ++i)
+        if (const int e = traceprobe_parse_probe_arg(parse, i, flags, lookup, tk->args, tk->size)) return e;
+    if (!symbol) return parse.err(1, 0, "Failed to register probe event", -EINVAL);
+    tk->kprobe.symbol = *symbol;
+    return register_trace_kprobe(parse, std::move(tk));
+}
+
+int TraceKprobes::register_probe(TraceKprobe& tk) {
+    tk.kprobe.disabled = !tk.event->enabled();
+    const int e = kprobes_.register_kprobe(tk.kprobe);
+    tk.registered = !e;
+    return e;
+}
+
+void TraceKprobes::unregister_probe(TraceKprobe& tk) {
+    if (tk.registered) kprobes_.unregister_kprobe(tk.kprobe);
+    tk.registered = false;
+}
+
+int TraceKprobes::register_trace_kprobe(ProbeParse& parse, std::unique_ptr<TraceKprobe> tk) {
+    if (TraceProbe* old = dynamic_.find(*this, tk->name(), tk->group())) {
+        if (old->is_return != tk->is_return)
+            return parse.err(0, 0, "Probe type is different from existing probe", -EEXIST);
+        return append(parse, std::move(tk), static_cast<TraceKprobe&>(*old));
+    }
+    tk->describe(kFlags);
+    if (const int e = events_.trace_add_event_call(tk->event->call))
+        return parse.err(0, 0, "Given group/event name is already used by another event", e);
+    if (const int e = register_probe(*tk)) {
+        events_.trace_remove_event_call(tk->event->call);
+        return parse.err(1, 0, "Failed to register probe event", e);
+    }
+    dynamic_.add(*this, std::move(tk));
+    return 0;
+}
+
+int TraceKprobes::append(ProbeParse& parse, std::unique_ptr<TraceKprobe> tk, TraceKprobe& to) {
+    if (const std::size_t n = trace_probe_compare_arg_type(tk->args, to.args))
+        return parse.err(n + 1, 0, "Argument type or name is different from existing probe", -EEXIST);
+    for (const TraceProbe* p : to.event->probes) {
+        const auto& other = static_cast<const TraceKprobe&>(*p);
+        if (other.kprobe.symbol != tk->kprobe.symbol) continue;
+        const bool same = std::equal(other.args.begin(), other.args.end(), tk->args.begin(),
+                                     [](const ProbeArg& a, const ProbeArg& b) { return a.comm == b.comm; });
+        if (same) return parse.err(0, 0, "There is already the exact same probe event", -EEXIST);
+    }
+    tk->event = to.event;
+    if (const int e = register_probe(*tk)) return parse.err(1, 0, "Failed to register probe event", e);
+    tk->event->probes.push_back(tk.get());
+    dynamic_.add(*this, std::move(tk));
+    return 0;
+}
+
+int TraceKprobes::release(TraceProbe& probe) {
+    auto& tk = static_cast<TraceKprobe&>(probe);
+    TraceProbeEvent& event = *tk.event;
+    if (event.probes.size() == 1) {
+        if (event.call.busy()) return -EBUSY;
+        if (const int e = events_.trace_remove_event_call(event.call)) return e;
+    }
+    std::erase(event.probes, &tk);
+    unregister_probe(tk);
+    dynamic_.remove(tk);
+    return 0;
+}
+
+std::string TraceKprobes::profile() const {
+    std::string text;
+    dynamic_.for_each(this, [&](const TraceProbe& p) {
+        char line[160];
+        std::snprintf(line, sizeof line, "  %-44s %15llu %15llu\n", p.name().c_str(),
+                      static_cast<unsigned long long>(p.nhit),
+                      static_cast<unsigned long long>(static_cast<const TraceKprobe&>(p).kprobe.nmissed));
+        text += line;
+    });
+    return text;
+}
+
+int TraceKprobes::enable(TraceProbeEvent& event, TraceReg what) {
+    switch (what) {
+        case TraceReg::register_: event.flag_trace = true; break;
+        case TraceReg::unregister: event.flag_trace = false; break;
+        case TraceReg::perf_register: event.flag_profile = true; break;
+        case TraceReg::perf_unregister: event.flag_profile = false; break;
+        default: break;
+    }
+    for (TraceProbe* p : event.probes) kprobes_.set_enabled(static_cast<TraceKprobe*>(p)->kprobe, event.enabled());
+    return 0;
+}
+
+// --- hits ---
+
+void TraceKprobes::dispatch(TraceKprobe& tk, PtRegs& regs) {
+    KernelFrame frame(k_, KernelSymbol::kprobe_dispatcher);
+    ++tk.nhit;
+    if (!tk.event->flag_profile) return;
+    KernelFrame perf(k_, KernelSymbol::kprobe_perf_func);
+    emit(tk, regs.pc, 0, regs);
+}
+
+void TraceKprobes::dispatch_return(TraceKprobe& tk, std::uint64_t ret_addr, PtRegs& regs) {
+    KernelFrame frame(k_, KernelSymbol::kretprobe_dispatcher);
+    ++tk.nhit;
+    if (!tk.event->flag_profile) return;
+    KernelFrame perf(k_, KernelSymbol::kretprobe_perf_func);
+    emit(tk, tk.kprobe.addr, ret_addr, regs);
+}
+
+void TraceKprobes::emit(TraceKprobe& tk, std::uint64_t first, std::uint64_t second, PtRegs& regs) {
+    TraceEventCall& call = tk.event->call;
+    if (!events_.perf_events_here(call)) return;
+    const unsigned head = tk.head();
+    KernelFetch fetch(k_, kprobes_);
+    const std::size_t dynamic = trace_probe_data_size(tk.args, regs, fetch);
+    PerfTraceBuf buf = events_.perf_trace_buf_alloc(head + tk.size + dynamic);
+    if (!buf) return;
+    const std::uint64_t words[2] = {first, second};
+    std::memcpy(buf.record() + kTraceEntrySize, words, head - kTraceEntrySize);
+    trace_probe_store(tk.args, regs, fetch, buf.record(), head, tk.size, dynamic);
+    events_.perf_trace_buf_submit(buf, call, 1, regs);
+}
+
+// --- PMU ---
+
+int TraceKprobes::perf_kprobe_init(PerfEvent& event, bool is_return) {
+    constexpr std::size_t kSymbolMax = 512; // KSYM_NAME_LEN
+    std::string func;
+    if (event.attr.kprobe_func) {
+        int error = 0;
+        func = k_.strndup_user(event.attr.kprobe_func, kSymbolMax, error);
+        if (error) return error == -EINVAL ? -E2BIG : error;
+    }
+    std::optional<KernelSymbol> symbol;
+    if (!func.empty()) {
+        symbol = Kprobes::find_symbol(func);
+        if (!symbol) return -ENOENT;
+        if (event.attr.probe_offset) {
+            if (event.attr.probe_offset % 4 == 0 && !is_return)
+                k_.pr_info("kprobe: inside of " + func + ": only entries of functions can be probed");
+            return -EINVAL;
+        }
+    } else {
+        symbol = kprobes_.symbol_at(event.attr.kprobe_addr);
+        if (!symbol) return -EINVAL;
+    }
+    std::unique_ptr<TraceKprobe> tk = alloc(std::string(kSystem), func.empty() ? "DUMMY_EVENT" : func, is_return);
+    tk->symbol = func;
+    tk->by_address = func.empty();
+    tk->kprobe.symbol = *symbol;
+    tk->describe(kFlags);
+    if (const int e = register_probe(*tk)) return e;
+    const MutexGuard lock(events_.event_mutex());
+    if (const int e = events_.perf_trace_event_init(tk->event->call, event)) {
+        unregister_probe(*tk);
+        return e;
+    }
+    local_.push_back(std::move(tk));
+    return 0;
+}
+
+void TraceKprobes::perf_kprobe_destroy(PerfEvent& event) {
+    TraceEventCall* const call = event.tp_event;
+    events_.perf_trace_destroy(event);
+    const auto it = std::find_if(local_.begin(), local_.end(),
+                                 [&](const std::unique_ptr<TraceKprobe>& tk) { return &tk->event->call == call; });
+    if (it == local_.end()) return;
+    unregister_probe(**it);
+    local_.erase(it);
+}
+
+} // namespace rkperf::ke
