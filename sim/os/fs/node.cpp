@@ -95,6 +95,12 @@ int generic_permission(const FileStat& st, const Credentials& cred, int mask) {
     return -EACCES;
 }
 
+void Dentry::unpin_all() {
+    const std::map<std::string, DentryPtr> below = std::move(pinned);
+    pinned.clear();
+    for (const auto& [_, d] : below) d->unpin_all();
+}
+
 Dentry::~Dentry() {
     if (!parent) return;
     const auto it = parent->children_.find(name);

@@ -160,6 +160,8 @@ class Dentry : public std::enable_shared_from_this<Dentry> {
     std::string path(const Dentry* root = nullptr) const; ///< absolute, with " (deleted)" if it is gone
     bool unlinked() const { return unlinked_; }
     bool below(const Dentry& other) const;
+    /// Lets go of the mount points below, which hold their parents as these hold them.
+    void unpin_all();
 
     Mount* mount;
     DentryPtr parent; ///< null for a mount's root

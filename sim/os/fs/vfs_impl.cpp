@@ -73,7 +73,10 @@ VfsImpl::VfsImpl(std::unique_ptr<FsServices> services, const MountConfig& config
     }
 }
 
-VfsImpl::~VfsImpl() { sync_all(); }
+VfsImpl::~VfsImpl() {
+    sync_all();
+    for (const auto& m : mounts_) m->root->unpin_all();
+}
 
 DentryPtr VfsImpl::make_mountpoint(std::string_view at) {
     DentryPtr d = root_->root;
