@@ -55,8 +55,10 @@ int Perf::Impl::perf_event_read(PerfEvent& event, bool group) {
     int error = 0;
     for (;;) {
         if (event.state == PerfEventState::active) {
-            const int cpu = event.oncpu;
+            int cpu = event.oncpu;
             if (cpu < 0) return 0;
+            // The CPUs are one package, so any will do for what is counted per package.
+            if (event.group_caps & PERF_EV_CAP_READ_ACTIVE_PKG) cpu = kernel.smp_processor_id();
             kernel.smp_call_function_single(cpu, [&] { __perf_event_read(event, group, error); });
             return error;
         }

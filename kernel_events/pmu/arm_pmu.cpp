@@ -112,8 +112,12 @@ int ArmPmu::add(PerfEvent& event, int flags) {
     return 0;
 }
 
-void ArmPmu::start(PerfEvent& event, int) {
+void ArmPmu::start(PerfEvent& event, int flags) {
     KernelFrame frame(kernel, KernelSymbol::armpmu_start);
+    if ((flags & PERF_EF_RELOAD) && !(event.hw.state & PERF_HES_UPTODATE) && !warned_) {
+        warned_ = true;
+        kernel.pr_info("WARNING: armpmu_start: reload of an event that is not up to date");
+    }
     event.hw.state = 0;
     // Always: after a throttling the counter stands anywhere.
     event_set_period(event);
@@ -180,6 +184,23 @@ bool ArmPmu::dispatch_irq(PtRegs& regs) {
     const bool handled = handle_irq(regs);
     perf_.perf.perf_sample_event_took(kernel.local_clock() - start);
     return handled;
+}
+
+bool ArmPmu::cpu_pm_notify(CpuPm what) {
+    if (!supports(kernel.smp_processor_id())) return false;
+    PmuHwEvents& hw_events = this_cpu_events();
+    if (what == CpuPm::exit) pmu_reset();
+    if (hw_events.used_mask.none()) return true;
+    if (what == CpuPm::enter) pmu_stop();
+    for (PerfEvent* event : hw_events.events) {
+        if (!event) continue;
+        if (what == CpuPm::enter)
+            stop(*event, PERF_EF_UPDATE);
+        else
+            start(*event, PERF_EF_RELOAD);
+    }
+    if (what != CpuPm::enter) pmu_start();
+    return true;
 }
 
 void ArmPmu::cpu_starting(int cpu) {

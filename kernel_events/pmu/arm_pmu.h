@@ -40,6 +40,10 @@ class ArmPmu : public Pmu {
     void cpu_starting(int cpu) override;
     void cpu_dying(int cpu) override;
 
+    /// The calling CPU enters or leaves a power state that loses its PMU's registers (cpu_pm_pmu_notify). False: not
+    /// this PMU's CPU. No state of the simulated cores is that deep, so only tests come here.
+    enum class CpuPm : std::uint8_t { enter, enter_failed, exit };
+    bool cpu_pm_notify(CpuPm what);
     /// Returns false (IRQ_NONE) if no counter has overflowed.
     bool dispatch_irq(PtRegs& regs);
     const PmuNode& node() const { return node_; }
@@ -76,6 +80,7 @@ class ArmPmu : public Pmu {
   private:
     bool validate_event(PmuHwEvents& fake, PerfEvent& event);
     unsigned txn_flags_{};
+    bool warned_{}; ///< of a start without a stop
 };
 
 } // namespace rkperf::ke

@@ -130,7 +130,7 @@ class FakeKernel final : public Kernel {
     int lsm_refuses{-1}, lsm_refuses_alloc{}, lsm_refuses_use{};
     bool locked_down{};
     std::function<void()> on_ptrace_check; ///< once
-    unsigned max_order{}; ///< of alloc_pages
+    unsigned max_order{};                  ///< of alloc_pages
     std::uint64_t rlimit_memlock{64 * 1024}, now_ns{1'000'000'000};
     CpuMask online{}; ///< 0: all
     MmInfo mm;

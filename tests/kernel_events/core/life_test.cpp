@@ -12,7 +12,9 @@ PerfEventContext& hw_ctx(FakeTask& t) { return *t.perf_event_ctxp[0]; }
 
 TEST_CASE("an event that is off is linked without a call to its CPU, the first one is not", "[CORE-162][CORE-164]") {
     World w;
-    const auto calls = [&] { return w.k.entered[static_cast<std::size_t>(rkperf::KernelSymbol::__perf_install_in_context)]; };
+    const auto calls = [&] {
+        return w.k.entered[static_cast<std::size_t>(rkperf::KernelSymbol::__perf_install_in_context)];
+    };
     unsigned before = calls();
     const int first = w.must_open(World::hw(kCycles));
     CHECK(calls() == before + 1);
