@@ -4,8 +4,8 @@
 
 namespace rkperf::cli {
 
-/// Counts SIGINT and SIGTERM while it lives, and keeps SIGPIPE away. From the second on, a process that does not look any more is ended by the
-/// third.
+/// Counts SIGINT and SIGTERM while it lives, and keeps SIGPIPE away. A process that has not looked at count() 20 seconds
+/// after the last of them is ended, and so is any by the third.
 class InterruptWatch {
   public:
     InterruptWatch();
