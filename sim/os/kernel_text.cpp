@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the simulated kernel's functions lie, which of them the running context is in, and what entering them costs.
+#include "kernel_events/kprobes.h"
 #include "sim/os/kernel.h"
 
 #include <algorithm>
@@ -74,13 +75,45 @@ std::string Kernel::notes() {
 
 void Kernel::enter(KernelSymbol symbol) {
     PerCpu& p = here();
-    p.frames->push_back({symbol, 0});
+    p.frames->push_back({symbol});
     for (auto* o : observers_) o->kernel_enter(this_cpu(), symbol);
+    if (perf_->kprobes().armed(symbol)) kprobe_entry(symbol);
     if (p.kernel_bps && __builtin_expect(*p.kernel_bps != 0, 0)) kernel_breakpoint(symbol_address(symbol));
     charge(info(symbol).instructions);
 }
 
+void Kernel::kprobe_entry(KernelSymbol symbol) {
+    if (dismantling_) return;
+    ke::PtRegs regs;
+    kernel_regs(regs, symbol_address(symbol));
+    // What a system call's first functions get is what the program put into the registers.
+    const Task& t = cur();
+    if (t.as) std::copy_n(t.pt_regs.regs, 8, regs.regs);
+    const std::uint32_t instance = perf_->kprobes().hit(symbol, regs);
+    here().frames->back().kretprobe = instance;
+}
+
+void Kernel::kprobe_return(std::uint32_t instance) {
+    if (dismantling_) return;
+    const auto& frames = *here().frames;
+    const Task::Frame f = frames.back();
+    std::uint64_t ret_addr = kTextBase;
+    if (frames.size() > 1) {
+        const Task::Frame& caller = frames[frames.size() - 2];
+        ret_addr = symbol_address(caller.symbol) + caller.offset;
+    }
+    ke::PtRegs regs;
+    kernel_regs(regs, ret_addr);
+    regs.regs[0] = static_cast<std::uint64_t>(f.result);
+    perf_->kprobes().kretprobe_hit(instance, ret_addr, regs);
+}
+
+void Kernel::function_returns(std::int64_t result) {
+    if (!here().frames->empty()) here().frames->back().result = result;
+}
+
 void Kernel::leave() {
+    if (const std::uint32_t instance = here().frames->back().kretprobe) kprobe_return(instance);
     PerCpu& p = here();
     for (auto* o : observers_) o->kernel_leave(this_cpu(), p.frames->back().symbol);
     p.frames->pop_back();

@@ -77,5 +77,6 @@ bool tracepoint_id(const char* system, const char* name, uint64_t* id);
 
 _Noreturn void unknown_event(const char* name);
 int command_list(int argc, char** argv);
+int command_probe(int argc, char** argv);
 
 #endif

@@ -11,6 +11,7 @@ static const char help[] =
     "usage: miniperf COMMAND [OPTION]... [PROGRAM [ARGUMENT]...]\n"
     "  stat      count events while a program runs\n"
     "  record    sample events into a perf.data file\n"
+    "  probe     define probes on programs and on the kernel\n"
     "  list      show the events that are known here\n"
     "  --version, --help\n"
     "'miniperf COMMAND --help' lists a command's options.\n";
@@ -18,7 +19,7 @@ static const char help[] =
 static const struct {
     const char* name;
     int (*run)(int argc, char** argv);
-} commands[] = {{"stat", command_stat}, {"record", command_record}, {"list", command_list}};
+} commands[] = {{"stat", command_stat}, {"record", command_record}, {"probe", command_probe}, {"list", command_list}};
 
 int main(int argc, char** argv) {
     const char* name = argc > 1 ? argv[1] : NULL;
@@ -43,5 +44,5 @@ int main(int argc, char** argv) {
             }
             return status;
         }
-    usage_error("there is no command '%s'; there are stat, record and list", name);
+    usage_error("there is no command '%s'; there are stat, record, probe and list", name);
 }

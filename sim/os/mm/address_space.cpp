@@ -102,6 +102,11 @@ bool AddressSpace::covered(std::uint64_t start, std::uint64_t end) const {
     return true;
 }
 
+bool AddressSpace::may_split(std::uint64_t start, std::uint64_t end) const {
+    const Vma *first = find(start), *last = find(end - 1);
+    return !(first && first->ops && first->start < start) && !(last && last->ops && last->end > end);
+}
+
 AddressSpace::Iter AddressSpace::split(Iter it, std::uint64_t at) {
     Vma upper = it->second;
     upper.start = at;
@@ -112,7 +117,10 @@ AddressSpace::Iter AddressSpace::split(Iter it, std::uint64_t at) {
         upper.request = std::make_shared<VmaRequest>(upper, this);
         upper.ops->mmap_open(*upper.request);
     }
-    return vmas_.emplace(at, std::move(upper)).first;
+    const Iter result = vmas_.emplace(at, std::move(upper)).first;
+    tell_uprobes(it->second);
+    tell_uprobes(result->second);
+    return result;
 }
 
 std::uint32_t AddressSpace::flush(std::uint64_t start, std::uint64_t end) {
@@ -156,7 +164,10 @@ void AddressSpace::remove_range(std::uint64_t start, std::uint64_t end) {
     }
     // No other thread may fault a page in, or map anew, before the old pages are gone.
     std::uint32_t cost = 0;
-    for (Vma& v : gone) cost += zap(v.start, v.end);
+    for (Vma& v : gone) {
+        if (v.file) os_.uprobes().uprobe_munmap(*this, uprobe_vma(v), v.start, v.end);
+        cost += zap(v.start, v.end);
+    }
     os_.charge(cost);
     for (Vma& v : gone) {
         if (v.map_flags & MAP_LOCKED) locked_vm -= (v.end - v.start) >> kPageShift;
@@ -180,12 +191,14 @@ AddressSpace::Iter AddressSpace::merge(Iter it) {
     if (auto next = std::next(it); next != vmas_.end() && can_merge(it->second, next->second)) {
         it->second.end = next->second.end;
         vmas_.erase(next);
+        tell_uprobes(it->second);
     }
     if (it != vmas_.begin()) {
         auto prev = std::prev(it);
         if (can_merge(prev->second, it->second)) {
             prev->second.end = it->second.end;
             vmas_.erase(it);
+            tell_uprobes(prev->second);
             return prev;
         }
     }
@@ -198,6 +211,8 @@ AddressSpace::Iter AddressSpace::insert(Vma v) {
 }
 
 void AddressSpace::unmap_all() {
+    unmapping_ = true;
+    os_.uprobes().uprobe_clear_state(*this);
     const ke::MutexGuard lock(mmap_lock_);
     if (!vmas_.empty()) remove_range(0, 1ull << 48);
     start_brk = cur_brk = 0;
@@ -235,6 +250,7 @@ std::shared_ptr<AddressSpace> AddressSpace::fork() {
             cost += kCopyPageCost;
         });
     }
+    os_.uprobes().uprobe_dup_mmap(*this, *child);
     os_.charge(cost + flush(0, 1ull << 48));
     return child;
 }

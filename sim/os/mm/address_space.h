@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel_events/kernel.h"
+#include "kernel_events/uprobes.h"
 #include "models/a64/state.h"
 #include "sim/base/types.h"
 #include "sim/os/fs/file.h"
@@ -65,7 +66,7 @@ class VmaRequest final : public ke::MmapRequest {
     bool shared_, writable_;
 };
 
-class AddressSpace : public ke::MmInfo, public std::enable_shared_from_this<AddressSpace> {
+class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<AddressSpace> {
   public:
     explicit AddressSpace(Kernel& k);
     ~AddressSpace() override;
@@ -104,8 +105,24 @@ class AddressSpace : public ke::MmInfo, public std::enable_shared_from_this<Addr
     /// Physical address behind a user address if a page is present with the wanted right; no fault is taken.
     std::optional<PhysAddr> lookup(std::uint64_t addr, bool write) const;
 
+    /// The byte's place in memory, brought in, for a reader or writer that is not the task itself (get_user_pages). `force`:
+    /// what the mapping may ever allow is enough; a page of a private mapping is then copied, not made writable.
+    std::optional<PhysAddr> access_page(std::uint64_t addr, bool write, bool force);
+
     /// For the loader and special mappings: no checks of length limits; tells perf as mmap does.
     std::int64_t map_special(std::uint64_t addr, std::uint64_t length, int prot, std::string name, int flags = 0);
+
+    // --- ke::UprobeMm (uprobe_pages.cpp) ---
+    void mmap_write_lock() override { mmap_lock_.lock(); }
+    void mmap_write_unlock() override { mmap_lock_.unlock(); }
+    void for_each_mapping(const std::function<void(const ke::UprobeVma&)>& fn) override;
+    std::optional<ke::UprobeVma> mapping_at(std::uint64_t address) override;
+    int get_page(std::uint64_t address, bool write, PageView& page) override;
+    int replace_page(std::uint64_t address, std::uint32_t opcode, bool drop_if_original) override;
+    void store(std::uint64_t address, const void* from, std::size_t n) override;
+    std::int64_t install_xol_page(std::uint64_t hint) override;
+    void write_xol(std::uint64_t address, std::uint32_t insn) override;
+    bool has_users() const override { return !unmapping_; }
 
     std::uint64_t start_brk{}, cur_brk{}, start_stack{}, mmap_base{};
     std::uint64_t start_code{}, end_code{}, start_data{}, end_data{}, arg_start{}, arg_end{}, env_start{}, env_end{};
@@ -144,6 +161,18 @@ class AddressSpace : public ke::MmInfo, public std::enable_shared_from_this<Addr
     Step install(const Found& found, std::uint64_t page, PhysAddr pa, bool writable);
     static std::uint64_t attributes(std::uint32_t prot, bool writable);
     bool covered(std::uint64_t start, std::uint64_t end) const;
+    /// The tail of mremap: pages and mapping go to `to`; with keep_old an empty mapping stays.
+    std::int64_t move_mapping(std::uint64_t old_addr, std::uint64_t old_len, std::uint64_t to, std::uint64_t new_len,
+                              bool keep_old);
+    /// False if a border of [start, end) lies inside a mapping that cannot be split: perf's buffers (CORE-348).
+    bool may_split(std::uint64_t start, std::uint64_t end) const;
+    static ke::UprobeVma uprobe_vma(const Vma& v);
+    /// The mapping is new or was changed: probes of its file go into it.
+    void tell_uprobes(const Vma& v);
+    /// Brings a page in without looking at the mapping's rights; -EFAULT if there is none to bring.
+    int fault_forced(std::uint64_t page, bool write);
+    /// Instruction fetch sees what was written at `address`.
+    void sync_icache(PhysAddr pa);
 
     Kernel& os_;
     KernelMutex mmap_lock_; ///< held by whoever changes mappings; faults only look, and look again before they install
@@ -151,6 +180,7 @@ class AddressSpace : public ke::MmInfo, public std::enable_shared_from_this<Addr
     std::uint16_t asid_{};
     std::map<std::uint64_t, Vma> vmas_;
     std::uint64_t rss_{};
+    bool unmapping_{}; ///< its last user has gone
 };
 
 } // namespace rkperf::os

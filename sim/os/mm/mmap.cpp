@@ -93,7 +93,10 @@ std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int pr
         v.pgoff = start >> kPageShift;
     }
 
-    if (flags & MAP_FIXED) remove_range(start, start + len);
+    if (flags & MAP_FIXED) {
+        if (!may_split(start, start + len)) return -ENOMEM;
+        remove_range(start, start + len);
+    }
     if (v.ops) {
         v.request = std::make_shared<VmaRequest>(v, this);
         const std::int64_t r = v.ops->mmap(*v.request);
@@ -102,6 +105,7 @@ std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int pr
     if (v.map_flags & MAP_LOCKED) locked_vm += len >> kPageShift;
     const Iter it = insert(std::move(v));
     os_.perf().perf_event_mmap(info(it->second));
+    tell_uprobes(it->second);
     if ((flags & (MAP_POPULATE | MAP_LOCKED)) && prot != PROT_NONE && !it->second.ops)
         for (std::uint64_t a = start; a < start + len; a += kPageSize)
             if (!lookup(a, false) && handle_fault(a, prot & PROT_WRITE && !shared, false, FaultBy::populate).signal)
@@ -129,7 +133,7 @@ std::int64_t AddressSpace::munmap(std::uint64_t addr, std::uint64_t length) {
     const ke::MutexGuard lock(mmap_lock_);
     if ((addr & ~kPageMask) || addr > kTaskSize || length > kTaskSize - addr) return -EINVAL;
     const std::uint64_t len = align_up(length);
-    if (!len) return -EINVAL;
+    if (!len || !may_split(addr, addr + len)) return -EINVAL;
     remove_range(addr, addr + len);
     return 0;
 }
@@ -152,13 +156,14 @@ std::int64_t AddressSpace::mprotect(std::uint64_t addr, std::uint64_t length, in
         if (it == vmas_.begin() || std::prev(it)->second.end <= at) return -ENOMEM;
         --it;
         if (static_cast<std::uint32_t>(prot) & ~it->second.max_prot) return -EACCES;
+        if (it->second.prot == static_cast<std::uint32_t>(prot)) {
+            at = it->second.end;
+            continue;
+        }
+        if (!may_split(at, std::min(end, it->second.end))) return -EINVAL;
         if (it->second.start < at) it = split(it, at);
         if (it->second.end > end) split(it, end);
         at = it->second.end;
-        if (it->second.prot == static_cast<std::uint32_t>(prot)) {
-            merge(it); // with what was changed before it
-            continue;
-        }
         it->second.prot = static_cast<std::uint32_t>(prot);
         Vma& v = it->second;
         const bool shared = v.map_flags & MAP_SHARED;
@@ -182,72 +187,88 @@ std::int64_t AddressSpace::mremap(std::uint64_t old_addr, std::uint64_t old_len,
                                   std::uint64_t new_addr) {
     Frame f(os_, KernelSymbol::do_mmap);
     const ke::MutexGuard lock(mmap_lock_);
-    if (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED | 4 /* MREMAP_DONTUNMAP */)) return -EINVAL;
-    if ((flags & MREMAP_FIXED) && !(flags & MREMAP_MAYMOVE)) return -EINVAL;
-    if (flags & 4) return -EINVAL;
+    constexpr int kDontUnmap = 4;
+    const bool fixed = flags & MREMAP_FIXED, keep_old = flags & kDontUnmap, may_move = flags & MREMAP_MAYMOVE;
+    if (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED | kDontUnmap)) return -EINVAL;
+    if (fixed && !may_move) return -EINVAL;
+    if (keep_old && (!may_move || old_len != new_len)) return -EINVAL;
     if (old_addr & ~kPageMask) return -EINVAL;
     old_len = align_up(old_len);
     new_len = align_up(new_len);
     if (!new_len) return -EINVAL;
-    if ((flags & MREMAP_FIXED) && ((new_addr & ~kPageMask) || new_len > kTaskSize || new_addr > kTaskSize - new_len ||
-                                   (old_addr + old_len > new_addr && new_addr + new_len > old_addr)))
-        return -EINVAL;
     const Vma* v = find(old_addr);
-    if (!v || old_addr + old_len > v->end) return -EFAULT;
-    if (!old_len) {
-        // A second mapping of the same shared pages.
-        if (!(v->map_flags & MAP_SHARED) || v->ops || !(flags & MREMAP_MAYMOVE)) return -EINVAL;
-        Vma twin = *v;
-        const auto gap = flags & MREMAP_FIXED ? std::optional(new_addr) : find_gap(new_len);
-        if (!gap) return -ENOMEM;
-        if (flags & MREMAP_FIXED) remove_range(new_addr, new_addr + new_len);
-        twin.pgoff += (old_addr - twin.start) >> kPageShift;
-        twin.start = *gap;
-        twin.end = *gap + new_len;
-        insert(std::move(twin));
-        return static_cast<std::int64_t>(*gap);
-    }
-    if (v->dont_expand && new_len > old_len) return -EFAULT;
-    if (new_len < old_len && !(flags & MREMAP_FIXED)) {
-        remove_range(old_addr + new_len, old_addr + old_len);
+    if (!v) return -EFAULT;
+    if (fixed || keep_old) {
+        if ((new_addr & ~kPageMask) || new_len > kTaskSize || new_addr > kTaskSize - new_len) return -EINVAL;
+        if (old_addr + old_len > new_addr && new_addr + new_len > old_addr) return -EINVAL;
+        if (fixed) {
+            if (!may_split(new_addr, new_addr + new_len)) return -EINVAL;
+            remove_range(new_addr, new_addr + new_len);
+        }
+        if (old_len > new_len) {
+            if (!may_split(old_addr + new_len, old_addr + old_len)) return -EINVAL;
+            remove_range(old_addr + new_len, old_addr + old_len);
+            old_len = new_len;
+        }
+        v = find(old_addr);
+        if (!v) return -EFAULT;
+    } else if (old_len >= new_len) {
+        // What is beyond goes, wherever it belongs to.
+        if (old_len > new_len) {
+            if (!may_split(old_addr + new_len, old_addr + old_len)) return -EINVAL;
+            remove_range(old_addr + new_len, old_addr + old_len);
+        }
         return static_cast<std::int64_t>(old_addr);
     }
-    if (new_len == old_len && !(flags & MREMAP_FIXED)) return static_cast<std::int64_t>(old_addr);
-    const bool at_end = old_addr + old_len == v->end;
-    if (!(flags & MREMAP_FIXED) && at_end && old_addr + new_len <= kTaskSize && is_free(v->end, old_addr + new_len)) {
+    if (!old_len && !(v->map_flags & MAP_SHARED)) return -EINVAL;
+    if (keep_old && v->dont_expand) return -EINVAL;
+    if (old_len > v->end - old_addr) return -EFAULT;
+    if (new_len != old_len && v->dont_expand) return -EFAULT;
+    if (new_len > old_len && (total_vm() << kPageShift) + (new_len - old_len) > os_.rlimit(kRlimitAs)) return -ENOMEM;
+    const bool at_end = old_len && old_addr + old_len == v->end;
+    if (!fixed && !keep_old && at_end && old_addr + new_len <= kTaskSize && is_free(v->end, old_addr + new_len)) {
         auto it = std::prev(vmas_.upper_bound(old_addr));
         it->second.end = old_addr + new_len;
         merge(it);
         return static_cast<std::int64_t>(old_addr);
     }
-    if (!(flags & MREMAP_MAYMOVE)) return -ENOMEM;
+    if (!may_move) return -ENOMEM;
+    if (old_len && !may_split(old_addr, old_addr + old_len)) return -EINVAL;
     std::uint64_t to = new_addr;
-    if (flags & MREMAP_FIXED) {
-        remove_range(to, to + new_len);
-    } else {
-        const auto gap = find_gap(new_len);
+    if (!fixed) {
+        const bool wanted = keep_old && new_addr && is_free(new_addr, new_addr + new_len);
+        const auto gap = wanted ? std::optional(new_addr) : find_gap(new_len);
         if (!gap) return -ENOMEM;
         to = *gap;
     }
+    return move_mapping(old_addr, old_len, to, new_len, keep_old);
+}
+
+std::int64_t AddressSpace::move_mapping(std::uint64_t old_addr, std::uint64_t old_len, std::uint64_t to,
+                                        std::uint64_t new_len, bool keep_old) {
     auto it = std::prev(vmas_.upper_bound(old_addr));
-    if (it->second.start < old_addr) it = split(it, old_addr);
-    if (it->second.end > old_addr + old_len) split(it, old_addr + old_len);
     Vma moved = it->second;
+    moved.pgoff += (old_addr - moved.start) >> kPageShift;
+    if (!old_len || keep_old) {
+        // A second mapping: of the same shared pages, or one that takes the pages and leaves an empty one behind.
+        if (keep_old) moved.map_flags &= ~static_cast<std::uint32_t>(MAP_LOCKED);
+    } else {
+        if (it->second.start < old_addr) it = split(it, old_addr);
+        if (it->second.end > old_addr + old_len) split(it, old_addr + old_len);
+        moved = it->second;
+    }
     moved.start = to;
     moved.end = to + new_len;
-    if (moved.kind == VmaKind::anonymous) moved.pgoff = it->second.pgoff;
-    const std::uint64_t keep = std::min(old_len, new_len);
     std::vector<std::pair<std::uint64_t, std::uint64_t>> entries;
-    table_.for_each(old_addr, old_addr + keep, [&](std::uint64_t va, std::uint64_t& pte) {
+    table_.for_each(old_addr, old_addr + old_len, [&](std::uint64_t va, std::uint64_t& pte) {
         entries.emplace_back(va, pte);
         pte = 0;
     });
     for (const auto& [va, pte] : entries) *table_.entry(va - old_addr + to, true) = pte;
-    std::uint32_t cost =
-        static_cast<std::uint32_t>(entries.size()) * kMoveCost + zap(old_addr + keep, old_addr + old_len);
-    vmas_.erase(it);
-    cost += flush(old_addr, old_addr + old_len);
-    std::shared_ptr<ke::MmapRequest> old_request = moved.request;
+    std::uint32_t cost = static_cast<std::uint32_t>(entries.size()) * kMoveCost;
+    if (old_len && !keep_old) vmas_.erase(it);
+    if (old_len) cost += flush(old_addr, old_addr + old_len);
+    const std::shared_ptr<ke::MmapRequest> old_request = moved.request;
     if (moved.ops) moved.request = std::make_shared<VmaRequest>(moved, this);
     const std::shared_ptr<ke::MmapRequest> request = moved.request;
     ke::FileOperations* const ops = moved.ops;
@@ -256,7 +277,7 @@ std::int64_t AddressSpace::mremap(std::uint64_t old_addr, std::uint64_t old_len,
     os_.charge(cost);
     if (ops) {
         ops->mmap_open(*request);
-        ops->mmap_close(*old_request);
+        if (old_len && !keep_old) ops->mmap_close(*old_request);
     }
     return static_cast<std::int64_t>(to);
 }
@@ -316,15 +337,24 @@ std::int64_t AddressSpace::madvise(std::uint64_t addr, std::uint64_t length, int
                 if (!(v.map_flags & MAP_SHARED) || !(v.prot & PROT_WRITE)) return -EACCES;
                 os_.pr_info("madvise: MADV_REMOVE is not implemented: EOPNOTSUPP");
                 return -EOPNOTSUPP;
-            case MADV_DONTFORK: v.dont_copy = true; break;
-            case MADV_DOFORK: v.dont_copy = v.ops != nullptr; break;
-            case MADV_DONTDUMP: v.dont_dump = true; break;
-            case MADV_DODUMP: v.dont_dump = false; break;
+            case MADV_DONTFORK:
+            case MADV_DOFORK:
+            case MADV_DONTDUMP:
+            case MADV_DODUMP:
             case MADV_WIPEONFORK:
-                if (v.file || (v.map_flags & MAP_SHARED)) return -EINVAL;
-                v.wipe_on_fork = true;
+            case MADV_KEEPONFORK: {
+                if (advice == MADV_WIPEONFORK && (v.file || (v.map_flags & MAP_SHARED))) return -EINVAL;
+                if (advice == MADV_DODUMP && v.dont_expand) return -EINVAL;
+                if (!may_split(at, part_end)) return -EINVAL;
+                if (it->second.start < at) it = split(it, at);
+                if (it->second.end > part_end) split(it, part_end);
+                bool& flag = advice == MADV_DONTFORK || advice == MADV_DOFORK   ? it->second.dont_copy
+                             : advice == MADV_DONTDUMP || advice == MADV_DODUMP ? it->second.dont_dump
+                                                                                : it->second.wipe_on_fork;
+                flag = advice == MADV_DONTFORK || advice == MADV_DONTDUMP || advice == MADV_WIPEONFORK;
+                merge(it);
                 break;
-            case MADV_KEEPONFORK: v.wipe_on_fork = false; break;
+            }
             case MADV_POPULATE_READ:
             case MADV_POPULATE_WRITE:
                 for (std::uint64_t a = at; a < part_end; a += kPageSize) {
@@ -411,6 +441,10 @@ std::int64_t AddressSpace::mlock(std::uint64_t addr, std::uint64_t length, bool 
         auto it = vmas_.upper_bound(at);
         if (it == vmas_.begin() || std::prev(it)->second.end <= at) return -ENOMEM;
         --it;
+        if (it->second.dont_expand) { // perf's buffers are always there
+            at = it->second.end;
+            continue;
+        }
         if (it->second.start < at) it = split(it, at);
         if (it->second.end > end) split(it, end);
         Vma& v = it->second;

@@ -19,11 +19,16 @@ namespace {
 
 std::int64_t open_common(Kernel& k, Task& t, int dirfd, std::uint64_t path_addr, const abi::open_how& how) {
     Frame f(k, KernelSymbol::do_sys_openat2);
-    std::string path;
-    if (const int err = k.get_string(path_addr, path); err) return err;
-    FileHandle file;
-    if (const std::int64_t err = vfs_of(k).open_how(dirfd, path, how, file); err < 0) return err;
-    return new_fd(k, t, std::move(file), how.flags & abi::o_cloexec);
+    const auto open = [&]() -> std::int64_t {
+        std::string path;
+        if (const int err = k.get_string(path_addr, path); err) return err;
+        FileHandle file;
+        if (const std::int64_t err = vfs_of(k).open_how(dirfd, path, how, file); err < 0) return err;
+        return new_fd(k, t, std::move(file), how.flags & abi::o_cloexec);
+    };
+    const std::int64_t result = open();
+    k.function_returns(result);
+    return result;
 }
 
 std::int64_t sys_openat(Kernel& k, Task& t, const SyscallArgs& a) {

@@ -138,11 +138,11 @@ std::int64_t sys_waitid(Kernel& k, Task& t, const SyscallArgs& a) {
     if (a[2]) {
         SigInfo info;
         if (out > 0) {
-            const int value = r.code == 1   ? r.status >> 8 & 0xff
-                              : r.code == 5 ? r.status >> 8 & 0xff
-                              : r.code == 6 ? SIGCONT
-                                            : r.status & 0x7f;
-            info = siginfo_child(r.code, r.pid, r.uid, value, 0, 0);
+            const int value = r.code == 1                  ? r.status >> 8 & 0xff
+                              : r.code == 4 || r.code == 5 ? r.status >> 8
+                              : r.code == 6                ? SIGCONT
+                                                           : r.status & 0x7f;
+            info = siginfo_child(SIGCHLD, r.code, r.pid, r.uid, value, 0, 0);
         }
         if (k.put_user(a[2], info.raw.data(), info.raw.size())) return -EFAULT;
     }
@@ -151,17 +151,23 @@ std::int64_t sys_waitid(Kernel& k, Task& t, const SyscallArgs& a) {
     return 0;
 }
 
+std::int64_t task_number(Kernel& k, KernelSymbol entry, std::int64_t number) {
+    Frame outer(k, entry);
+    {
+        Frame inner(k, KernelSymbol::__task_pid_nr_ns);
+        k.function_returns(number);
+    }
+    k.function_returns(number);
+    return number;
+}
 std::int64_t sys_getpid(Kernel& k, Task& t, const SyscallArgs&) {
-    Frame f(k, KernelSymbol::__task_pid_nr_ns);
-    return t.tgid;
+    return task_number(k, KernelSymbol::__arm64_sys_getpid, t.tgid);
 }
 std::int64_t sys_gettid(Kernel& k, Task& t, const SyscallArgs&) {
-    Frame f(k, KernelSymbol::__task_pid_nr_ns);
-    return t.pid;
+    return task_number(k, KernelSymbol::__arm64_sys_gettid, t.pid);
 }
 std::int64_t sys_getppid(Kernel& k, Task& t, const SyscallArgs&) {
-    Frame f(k, KernelSymbol::__task_pid_nr_ns);
-    return t.parent->tgid;
+    return task_number(k, KernelSymbol::__arm64_sys_getppid, t.parent->tgid);
 }
 
 std::int64_t sys_setpgid(Kernel& k, Task& t, const SyscallArgs& a) {
