@@ -9,6 +9,7 @@
 
 #include "kernel_events/perf_event.h"
 #include "kernel_events/trace/trace_events.h"
+#include "kernel_events/trace/tracepoints.h"
 
 #include <array>
 #include <cerrno>
@@ -189,6 +190,7 @@ struct Perf::Impl {
     PerfConfig config;
     PerfSysctls sysctl;
     std::unique_ptr<TraceEvents> trace_events;
+    std::unique_ptr<Tracepoints> tracepoints;
     PerfEventCounts counts;
     std::array<PerfPerCpu, kMaxCpus> percpu;
     std::uint64_t perf_event_id{};

@@ -116,6 +116,8 @@ struct TaskBase {
     virtual ~TaskBase() = default;
     /// Still wants a CPU (task_struct::on_rq): a switch away from it is a preemption.
     virtual bool on_rq() const { return false; }
+    /// The kernel's priority: 0 to 99 real-time, 100 to 139 by nice value.
+    virtual int prio() const { return 120; }
     std::int32_t pid{};  ///< thread id (kernel's "pid")
     std::int32_t tgid{}; ///< process id
     TaskBase* real_parent{};
@@ -160,6 +162,8 @@ struct HrTimer {
     std::uint64_t expires{};                   ///< ns; function may advance it and return restart
     int cpu{-1};                               ///< queue it is on
     bool queued{}, running{};
+    KernelSymbol symbol{KernelSymbol::hrtimer_wakeup}; ///< what trace events show as its function
+    std::uint64_t trace_address{};                     ///< what they show as its address; set at first use
 };
 
 /// struct irq_work: a function to run in hard interrupt context soon, on this CPU (self-IPI).
@@ -273,6 +277,10 @@ class Kernel {
     // --- interrupts and time ---
     virtual bool irqs_disabled() { return false; }
     virtual bool need_resched() { return false; } ///< of current
+    virtual std::uint64_t kernel_symbol_address(KernelSymbol symbol) {
+        (void)symbol;
+        return 0;
+    }
     /// Masks interrupts; returns the former state for local_irq_restore.
     virtual bool local_irq_save() = 0;
     virtual void local_irq_restore(bool was_masked) = 0;

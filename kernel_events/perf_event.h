@@ -25,6 +25,7 @@ class Pmu;
 class PerfBuffer;
 class EventFilter;
 class TraceEvents;
+class Tracepoints;
 struct TraceEventCall;
 struct PerfCpuContext;
 struct PerfSampleData;
@@ -305,6 +306,7 @@ class Perf {
     void perf_sample_event_took(std::uint64_t sample_len_ns);
     // --- tracing ---
     TraceEvents& trace_events(); ///< the table behind tracefs (trace/trace_events.h)
+    Tracepoints& tracepoints() { return *tracepoints_; }
 
     Kernel& kernel() { return kernel_; }
     DebugMonitors& debug_monitors() { return *debug_monitors_; }
@@ -316,6 +318,7 @@ class Perf {
     Kernel& kernel_;
     std::unique_ptr<DebugMonitors> debug_monitors_;
     std::unique_ptr<HwBreakpoints> hw_breakpoints_;
+    Tracepoints* tracepoints_{}; ///< impl_'s
     std::unique_ptr<Impl> impl_;
 };
 

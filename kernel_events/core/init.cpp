@@ -18,6 +18,8 @@ Perf::~Perf() = default;
 
 Perf::Impl::Impl(Perf& p, Kernel& k, PerfConfig c) : perf(p), kernel(k), config(std::move(c)) {
     trace_events = std::make_unique<TraceEvents>(*this);
+    tracepoints = std::make_unique<Tracepoints>(*this, *trace_events);
+    p.tracepoints_ = tracepoints.get();
     sysctl.perf_event_paranoid = config.paranoid;
     sysctl.perf_event_mlock_kb = config.mlock_kb;
     sysctl.perf_event_max_sample_rate = config.max_sample_rate;

@@ -31,6 +31,7 @@ void Perf::Impl::perf_mux_hrtimer_init(PerfCpuContext& cpuctx, int cpu) {
     if (pmu.hrtimer_interval_ms < 1) pmu.hrtimer_interval_ms = static_cast<int>(1000 / kernel.hz());
     cpuctx.hrtimer_interval_ns = static_cast<std::uint64_t>(pmu.hrtimer_interval_ms) * 1'000'000;
     cpuctx.hrtimer.cpu = cpu;
+    cpuctx.hrtimer.symbol = KernelSymbol::perf_mux_hrtimer_handler;
     cpuctx.hrtimer.function = [this, &cpuctx](HrTimer& timer) {
         KernelFrame frame(kernel, KernelSymbol::perf_mux_hrtimer_handler);
         hrtimer_forward(timer, kernel.ktime_get_ns(CLOCK_MONOTONIC), cpuctx.hrtimer_interval_ns);

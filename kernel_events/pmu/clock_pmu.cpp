@@ -21,6 +21,8 @@ int ClockPmu::clock_event_init(PerfEvent& event, std::uint64_t config) {
     if (event.attr.type != PERF_TYPE_SOFTWARE || event.attr.config != config) return -ENOENT;
     if (event.attr.sample_type & PERF_SAMPLE_BRANCH_STACK) return -EOPNOTSUPP;
     if (!is_sampling_event(event)) return 0;
+    event.hw.hrtimer.symbol = KernelSymbol::perf_swevent_hrtimer;
+    perf_.tracepoints->trace_hrtimer_init(event.hw.hrtimer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
     event.hw.hrtimer.function = [this, &event](HrTimer& timer) { return hrtimer_expired(event, timer); };
     // Time needs no steering: the frequency is a period.
     if (event.attr.freq) {

@@ -161,8 +161,8 @@ class Parser {
         return node->parts.size() == 1 ? std::move(node->parts[0]) : std::move(node);
     }
 
-    /// "!" stands before a name or a parenthesis; before "=" or a space it is something else, and wrong.
-    bool is_not() const { return at(i_) == '!' && at(i_ + 1) != '=' && !space(at(i_ + 1)); }
+    /// "!=" and "!~" are no negations.
+    bool is_not() const { return at(i_) == '!' && at(i_ + 1) != '=' && at(i_ + 1) != '~'; }
 
     NodePtr parse_term() {
         bool inverted = false;

@@ -13,7 +13,7 @@ namespace rkperf::ke {
 namespace {
 
 /// The first id that no static event has (__TRACE_LAST_TYPE and the static events lie below).
-constexpr int kFirstDynamicType = 1206;
+constexpr int kFirstDynamicType = 1207;
 
 constexpr const char* kDefaultSystemFilter =
     "### global filter ###\n"
@@ -112,11 +112,9 @@ int TraceEvents::store_filter(TraceEventCall& call, std::string_view text) {
         call.filter_text.clear();
         return 0;
     }
-    FilterError error;
-    call.filter = EventFilter::create(call, text, error);
-    // What is shown after a wrong text is the complaint; the event is not filtered then.
-    call.filter_text = call.filter ? std::string(text) : EventFilter::describe(text, error);
-    return call.filter ? 0 : error.result;
+    int result = 0;
+    compile_filter(call, text, false, result);
+    return result;
 }
 
 int TraceEvents::store_system_filter(std::string_view system, std::string_view text) {
@@ -129,12 +127,44 @@ int TraceEvents::store_system_filter(std::string_view system, std::string_view t
         call->filter = nullptr;
         call->filter_text.clear();
         if (clear) continue;
-        FilterError error;
-        call->filter = EventFilter::create(*call, text, error);
-        if (!call->filter) error = {-EINVAL, "Couldn't find or set field in one of a subsystem's events", 0};
-        call->filter_text = call->filter ? std::string(text) : EventFilter::describe(text, error);
+        int result = 0; // an event that lacks the field does not count
+        compile_filter(*call, text, true, result);
     }
     return 0;
+}
+
+void TraceEvents::tracing_log_err(std::string_view loc, std::string_view cmd, std::string_view error, std::size_t pos) {
+    constexpr std::size_t kMaxErrors = 8;
+    constexpr std::string_view kCommand = "  Command: ";
+    const std::uint64_t now = perf_.kernel.local_clock();
+    char time[40];
+    std::snprintf(time, sizeof time, "[%5llu.%06u] ", static_cast<unsigned long long>(now / NSEC_PER_SEC),
+                  static_cast<unsigned>(now % NSEC_PER_SEC / 1000));
+    std::string entry = time;
+    entry.append(loc).append(": error: ").append(error).append("\n").append(kCommand).append(cmd).append("\n");
+    entry.append(kCommand.size() + pos, ' ').append("^\n");
+    if (error_log_.size() == kMaxErrors) error_log_.pop_front();
+    error_log_.push_back(std::move(entry));
+}
+
+std::string TraceEvents::error_log_text() const {
+    std::string out;
+    for (const std::string& entry : error_log_) out += entry;
+    return out;
+}
+
+void TraceEvents::compile_filter(TraceEventCall& call, std::string_view text, bool whole_system, int& result) {
+    FilterError error;
+    call.filter = EventFilter::create(call, text, error);
+    result = call.filter ? 0 : error.result;
+    if (call.filter) {
+        call.filter_text = text;
+        return;
+    }
+    // What is shown after a wrong text is the complaint; the event is not filtered then.
+    if (whole_system) error = {error.result, "Couldn't find or set field in one of a subsystem's events", 0};
+    call.filter_text = EventFilter::describe(text, error);
+    tracing_log_err("event filter parse error", text, error.text ? error.text : "Error", error.position);
 }
 
 std::string TraceEvents::system_filter_text() { return std::string(kDefaultSystemFilter) + "\n"; }

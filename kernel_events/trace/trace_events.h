@@ -27,6 +27,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -135,6 +136,10 @@ class TraceEvents {
     int store_system_enable(std::string_view system, bool on);
     /// set_event: "SYS:EV", "SYS:*", "EV", with '!' before it to clear.
     int store_set_event(std::string_view text);
+    /// error_log: what was wrong with a command written to tracefs; the last eight. `loc` says whose, as "trace_uprobe".
+    void tracing_log_err(std::string_view loc, std::string_view cmd, std::string_view error, std::size_t pos);
+    std::string error_log_text() const;
+    void clear_error_log() { error_log_.clear(); }
 
     // --- perf events attached to them ---
     /// For attr.config as an id: PERF_TYPE_TRACEPOINT's event_init. Sets event.tp_event.
@@ -169,6 +174,7 @@ class TraceEvents {
                        TaskBase* task);
     void perf_trace_buf_update(std::span<std::uint8_t> record, int type);
     int set_enabled(TraceEventCall& call, bool on);
+    void compile_filter(TraceEventCall& call, std::string_view text, bool whole_system, int& result);
     /// Empty names match everything; `match` is a system's or an event's. -EINVAL: no event fits.
     int set_clr_event(std::string_view match, std::string_view system, std::string_view name, bool on);
 
@@ -178,6 +184,7 @@ class TraceEvents {
     std::map<std::string, System, std::less<>> systems_;
     int next_type_{};
     std::array<std::array<std::vector<std::uint8_t>, 4>, kMaxCpus> perf_trace_buf_; ///< by CPU and context level
+    std::deque<std::string> error_log_;
     std::unique_ptr<Mutex> event_mutex_;
 };
 

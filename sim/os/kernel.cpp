@@ -3,6 +3,7 @@
 #include "sim/os/kernel.h"
 
 #include "kernel_events/hw_breakpoint.h"
+#include "kernel_events/trace/tracepoints.h"
 #include "sim/os/exec/exec.h"
 #include "sim/os/irq/gic_driver.h"
 #include "sim/os/process/futex.h"
@@ -206,7 +207,10 @@ void Kernel::idle_loop(int cpu) {
         time_->stop_tick(cpu);
         {
             Frame f(*this, KernelSymbol::cpuidle_enter);
+            constexpr std::uint32_t kWfi = 1;
+            tracepoints().trace_cpu_idle(kWfi, cpu);
             p.core->wait_for_interrupt();
+            tracepoints().trace_cpu_idle(ke::PWR_EVENT_EXIT, cpu);
         }
         p.core->set_irq_mask(false); // takes what woke us
         if (p.idle->need_resched && !sched_->has_runnable(cpu)) sched_->newidle_balance(cpu);
@@ -455,6 +459,7 @@ std::int64_t Kernel::schedule_until(std::uint64_t deadline_ns) {
         wake_up_process(me);
         return ke::HrTimer::Restart::no;
     };
+    tracepoints().trace_hrtimer_init(timer, CLOCK_MONOTONIC, ke::HRTIMER_MODE_REL);
     const bool was = local_irq_save();
     time_->start(timer, deadline_ns, this_cpu());
     local_irq_restore(was);

@@ -141,6 +141,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     }
     PageAllocator& pages() { return *pages_; }
     ke::Perf& perf() { return *perf_; }
+    ke::Tracepoints& tracepoints() { return perf_->tracepoints(); }
     Vfs& vfs() { return *vfs_; }
     const KernelConfig& config() const { return config_; }
     mem::PhysicalMemory& memory() { return memory_; }
@@ -203,6 +204,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     bool in_softirq() override { return false; }
     bool irqs_disabled() override { return core().irq_masked(); }
     bool need_resched() override { return cur().need_resched; }
+    std::uint64_t kernel_symbol_address(KernelSymbol s) override { return symbol_address(s); }
     bool in_nmi() override { return false; }
     ke::CpuMask cpu_possible_mask() override;
     ke::CpuMask cpu_online_mask() override;

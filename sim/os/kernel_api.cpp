@@ -281,7 +281,7 @@ void Kernel::send_sigtrap_perf(ke::TaskBase* task, std::uint64_t addr, std::uint
 bool Kernel::signal_pending() { return Signals::pending(cur()); }
 
 void Kernel::cond_resched() {
-    if (cur().need_resched && !core().irq_masked() && !dismantling_) sched_->schedule(true);
+    if (cur().need_resched && !core().irq_masked() && !dismantling_) sched_->schedule(true, true);
 }
 
 std::unique_ptr<ke::Mutex> Kernel::make_mutex() { return std::make_unique<KernelMutex>(*this); }

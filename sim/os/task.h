@@ -192,6 +192,10 @@ struct Task : ke::TaskBase {
     std::uint64_t wake_cpu_hint{};
     int refs{1};
     bool on_rq() const override { return state == TaskState::running; }
+    int prio() const override {
+        const bool real_time = se.policy == 1 || se.policy == 2;
+        return real_time ? 99 - se.rt_priority : 120 + se.nice;
+    }
     std::string name() const { return comm; }
 };
 

@@ -2,6 +2,7 @@
 #include "sim/os/exec/exec.h"
 
 #include "kernel_events/hw_breakpoint.h"
+#include "kernel_events/trace/tracepoints.h"
 #include "sim/os/exec/elf.h"
 #include "sim/os/process/process.h"
 #include "sim/os/sched/scheduler.h"
@@ -190,6 +191,7 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
     Frame frame(k, KernelSymbol::bprm_execve);
     std::string path = given_path;
     const std::string comm_source = given_path;
+    const int old_pid = t.pid;
     for (int depth = 0;; ++depth) {
         const int r = resolve_script(k, file, path, argv);
         if (r < 0) return r;
@@ -298,6 +300,7 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
     std::memset(t.pt_regs.regs, 0, sizeof t.pt_regs.regs);
     t.pt_regs.sp = regs.sp;
     t.pt_regs.pc = regs.pc;
+    k.tracepoints().trace_sched_process_exec(t, old_pid, given_path);
     return 0;
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/fs/anon_files.h"
 
+#include "kernel_events/trace/tracepoints.h"
+#include "sim/os/kernel.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -100,6 +103,8 @@ class TimerFd final : public TimerFile {
   public:
     TimerFd(FsServices& s, int clockid, std::uint32_t flags)
         : TimerFile(s, "[timerfd]", abi::o_rdwr | flags), clock_(clockid), wq_(s.kernel()) {
+        timer_.symbol = KernelSymbol::timerfd_tmrproc;
+        s.kernel().tracepoints().trace_hrtimer_init(timer_, clockid, ke::HRTIMER_MODE_ABS);
         timer_.function = [this](ke::HrTimer& t) {
             ++ticks_;
             wq_.wake_up_all();

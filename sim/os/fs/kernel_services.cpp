@@ -4,6 +4,7 @@
 
 #include "sim/os/fs/procfs.h"
 #include "sim/os/fs/sysfs.h"
+#include "sim/os/fs/tracefs.h"
 #include "sim/os/fs/vfs_impl.h"
 #include "sim/os/kernel.h"
 #include "sim/os/signal/signals.h"
@@ -78,6 +79,7 @@ std::unique_ptr<Vfs> make_vfs(Kernel& kernel, const MountConfig& config) {
     auto vfs = std::make_unique<VfsImpl>(make_kernel_services(kernel), config);
     add_procfs(*vfs, kernel);
     add_sysfs(*vfs, kernel);
+    add_tracefs(*vfs, kernel);
     return vfs;
 }
 

@@ -198,17 +198,12 @@ void add_sysfs(VfsImpl& vfs, Kernel& k) {
         fs->add_link("bus/cpu/devices/" + cpu, "../../../devices/system/cpu/" + cpu);
     }
     for (const char* dir :
-         {"class", "dev/char", "dev/block", "firmware", "fs", "kernel/debug", "kernel/mm", "module", "power"})
+         {"class", "dev/char", "dev/block", "firmware", "fs", "kernel/mm", "module", "power"})
         fs->add_dir(dir);
     fs->add_text("kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
     fs->add_text("kernel/notes", Kernel::notes());
     vfs.mount(fs, fs->root(), "/sys", false, "sysfs");
     vfs.add_tree("/sys", fs);
-    const auto trace =
-        std::make_shared<AttrFs>(vfs.services(), "tracefs", abi::tracefs_magic, vfs.next_minor(), AttrStyle::tracefs);
-    trace->root()->attr.mode = S_IFDIR | 0700;
-    vfs.mount(trace, trace->root(), "/sys/kernel/tracing", false, "tracefs");
-    vfs.add_tree("/sys/kernel/tracing", trace);
 }
 
 } // namespace rkperf::os

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// /sys and tracefs: the skeleton and what describes the CPUs.
+// /sys: the skeleton and what describes the CPUs.
 #pragma once
 
 #include "sim/os/fs/vfs_impl.h"

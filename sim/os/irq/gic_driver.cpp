@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/irq/gic_driver.h"
 
+#include "kernel_events/trace/tracepoints.h"
 #include "sim/os/kernel.h"
 #include "sim/os/sched/scheduler.h"
 #include "sim/os/time/time_keeper.h"
@@ -36,6 +37,7 @@ void GicDriver::init_cpu(int cpu) {
 void GicDriver::send(int cpu, Ipi ipi) {
     // Aff0 is 0 on every core of the cluster, Aff1 the core's number.
     const auto aff1 = static_cast<std::uint64_t>(cpu);
+    os_.tracepoints().trace_ipi_raise(1u << cpu, static_cast<unsigned>(ipi));
     os_.msr(sysreg::ICC_SGI1R_EL1, static_cast<std::uint64_t>(ipi) << 24 | aff1 << 16 | 1);
 }
 
@@ -63,7 +65,13 @@ void GicDriver::handle(ke::PtRegs& regs) {
         for (auto* o : os_.observers()) o->irq(cpu, intid, true);
         if (intid < kFirstPpi) {
             os_.msr(sysreg::ICC_EOIR1_EL1, intid);
+            // Linux numbers the inter-processor interrupts from 1 on.
+            ke::Tracepoints& trace = os_.tracepoints();
+            trace.trace_irq_handler_entry(static_cast<int>(intid) + 1, "IPI");
+            trace.trace_ipi_entry(intid);
             handle_ipi(static_cast<Ipi>(intid));
+            trace.trace_ipi_exit(intid);
+            trace.trace_irq_handler_exit(static_cast<int>(intid) + 1, true);
         } else {
             dispatch(intid, regs);
             os_.msr(sysreg::ICC_EOIR1_EL1, intid);
@@ -77,7 +85,9 @@ void GicDriver::dispatch(unsigned intid, ke::PtRegs& regs) {
     for (auto& p : percpu_) {
         if (p.intid != intid) continue;
         ++p.count[static_cast<unsigned>(os_.this_cpu())];
-        p.handler(regs);
+        os_.tracepoints().trace_irq_handler_entry(static_cast<int>(intid), p.name);
+        const bool handled = p.handler(regs);
+        os_.tracepoints().trace_irq_handler_exit(static_cast<int>(intid), handled);
         return;
     }
     os_.pr_info("irq: unexpected interrupt " + std::to_string(intid));

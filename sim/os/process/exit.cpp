@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_events/hw_breakpoint.h"
 #include "sim/os/process/process.h"
+#include "kernel_events/trace/tracepoints.h"
 #include "sim/os/sched/scheduler.h"
 #include "sim/os/signal/signals.h"
 #include "sim/os/time/posix_timers.h"
@@ -37,6 +38,7 @@ void release(Kernel& k, Task& leader) {
     parent.cmaj_flt += p.maj_flt + p.cmaj_flt;
     k.unregister_task(leader);
     k.perf().perf_event_delayed_put(leader);
+    k.tracepoints().trace_sched_process_free(leader);
     k.drop_ref(leader);
 }
 
@@ -102,6 +104,8 @@ void Kernel::do_exit(int code) {
         Frame f(*this, KernelSymbol::do_exit);
         t.exiting = true;
         t.exit_code = p.group_exit ? p.group_exit_code : code;
+        // perf lets go of the task first: its own events do not see what follows.
+        perf_->perf_event_exit_task(t);
         exit_robust_list(*this, t);
         if (t.clear_child_tid && t.as && t.as.use_count() > 1) {
             const int zero = 0;
@@ -119,11 +123,11 @@ void Kernel::do_exit(int code) {
         if (last_user) as->unmap_all();
         t.as.reset();
         as.reset();
+        tracepoints().trace_sched_process_exit(t);
         std::shared_ptr<FdTable> files = std::move(t.files);
         if (files.use_count() == 1) files->close_all();
         t.files = std::make_shared<FdTable>();
         files.reset();
-        perf_->perf_event_exit_task(t);
         perf_->hw_breakpoints().flush_ptrace_hw_breakpoint(t);
         if (group_dead) reparent_children(*this, *p.leader);
         local_irq_save();
@@ -228,6 +232,7 @@ int de_thread(Kernel& k, Task& t) {
 
 std::int64_t do_wait(Kernel& k, Task& t, int type, int id, int options, WaitResult& result) {
     Frame f(k, KernelSymbol::do_wait);
+    k.tracepoints().trace_sched_process_wait(type == 1 ? id : 0);
     Process& p = *t.process;
     std::int64_t out = 0;
     const auto eligible = [&](const Task& c) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/exec/exec.h"
 #include "sim/os/process/process.h"
+#include "kernel_events/trace/tracepoints.h"
 #include "sim/os/sched/scheduler.h"
 #include "sim/os/signal/signals.h"
 #include "sim/os/time/time_keeper.h"
@@ -57,6 +58,7 @@ void init_main(Kernel& k, Task& init, int program_pid) {
 } // namespace
 
 void set_comm(Kernel& k, Task& t, std::string_view name, bool exec) {
+    k.tracepoints().trace_task_rename(t, name, 0);
     std::memset(t.comm, 0, sizeof t.comm);
     std::memcpy(t.comm, name.data(), std::min(name.size(), sizeof t.comm - 1));
     k.perf().perf_event_comm(t, exec);
@@ -231,6 +233,8 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
     child->fibre = std::make_unique<Fibre>([&k, child] { child_returns(k, *child); });
     k.register_task(*child);
     k.perf().perf_event_fork(*child);
+    k.tracepoints().trace_task_newtask(*child, flags, 0);
+    k.tracepoints().trace_sched_process_fork(t, *child);
     const int pid = child->pid;
     WaitQueueHead done(k);
     if (flags & CLONE_VFORK) {

@@ -2,6 +2,7 @@
 #include "sim/os/sched/scheduler.h"
 
 #include "kernel_events/hw_breakpoint.h"
+#include "kernel_events/trace/tracepoints.h"
 #include "sim/os/irq/gic_driver.h"
 #include "sim/os/kernel.h"
 #include "sim/os/mm/address_space.h"
@@ -11,6 +12,23 @@
 #include <bit>
 
 namespace rkperf::os {
+
+namespace {
+
+/// prev_state of a switch that the task made by itself.
+long trace_state(const Task& t) {
+    switch (t.state) {
+        case TaskState::interruptible: return ke::TASK_INTERRUPTIBLE;
+        case TaskState::uninterruptible: return ke::TASK_UNINTERRUPTIBLE;
+        case TaskState::stopped: return ke::TASK_STOPPED;
+        case TaskState::traced: return ke::TASK_TRACED;
+        case TaskState::zombie: return ke::TASK_ZOMBIE;
+        case TaskState::dead: return ke::TASK_DEAD;
+        default: return ke::TASK_RUNNING;
+    }
+}
+
+} // namespace
 
 Scheduler::Scheduler(Kernel& k) : os_(k) {
     for (int i = 0; i < k.num_cpus(); ++i) rqs_.push_back(std::make_unique<RunQueue>());
@@ -58,12 +76,13 @@ void Scheduler::update_curr(int cpu) {
     const std::uint64_t delta = now - t->se.exec_start;
     t->se.exec_start = now;
     t->sum_exec_runtime += delta;
-    if (is_rt(t->se)) return;
+    if (is_rt(t->se)) return os_.tracepoints().trace_sched_stat_runtime(*t, delta, 0);
     t->se.vruntime += delta * fair::kNice0Weight / fair::weight(t->se);
     RunQueue& q = rq(cpu);
     std::uint64_t v = t->se.vruntime;
     if (!q.fair.empty()) v = std::min(v, q.fair.front()->se.vruntime);
     q.min_vruntime = std::max(q.min_vruntime, v);
+    os_.tracepoints().trace_sched_stat_runtime(*t, delta, t->se.vruntime);
 }
 
 void Scheduler::enqueue(int cpu, Task& t, bool wakeup) {
@@ -182,12 +201,20 @@ bool Scheduler::try_to_wake_up(Task& t) {
 
 bool Scheduler::wake(Task& t) {
     if (t.state == TaskState::running || t.state == TaskState::zombie || t.state == TaskState::dead) return false;
-    t.state = TaskState::running;
-    if (t.se.on_rq) return true; // it was on its way to sleep and has not left its CPU yet
+    ke::Tracepoints& trace = os_.tracepoints();
+    if (t.se.on_rq) { // it was on its way to sleep and has not left its CPU yet
+        trace.trace_sched_waking(t);
+        t.state = TaskState::running;
+        trace.trace_sched_wakeup(t);
+        return true;
+    }
     Frame f(os_, KernelSymbol::try_to_wake_up);
+    trace.trace_sched_waking(t);
+    t.state = TaskState::running;
     const int cpu = select_cpu(t, false);
     if (cpu != t.task_cpu) {
         ++t.se.migrations;
+        trace.trace_sched_migrate_task(t, cpu);
         os_.perf().perf_event_task_migrate(t);
         // vruntime is relative to its queue's minimum.
         const std::uint64_t old_min = rq(t.task_cpu).min_vruntime, new_min = rq(cpu).min_vruntime;
@@ -195,6 +222,7 @@ bool Scheduler::wake(Task& t) {
     }
     enqueue(cpu, t, true);
     check_preempt(cpu, t);
+    trace.trace_sched_wakeup(t);
     return true;
 }
 
@@ -218,6 +246,7 @@ void Scheduler::wake_up_new_task(Task& t) {
     const int cpu = select_cpu(t, true);
     t.se.vruntime = rq(cpu).min_vruntime;
     enqueue(cpu, t, false);
+    os_.tracepoints().trace_sched_wakeup_new(t);
     check_preempt(cpu, t);
 }
 
@@ -241,7 +270,7 @@ Task* Scheduler::pick_next(int cpu) {
     return os_.pcpu(cpu).idle;
 }
 
-void Scheduler::schedule(bool preempt) {
+void Scheduler::schedule(bool preempt, bool in_kernel) {
     const bool was = os_.local_irq_save();
     int cpu = os_.this_cpu();
     Task& prev = os_.cur();
@@ -281,6 +310,7 @@ void Scheduler::schedule(bool preempt) {
         }
         ++switches_;
         if (&prev != idle) ++(prev.state == TaskState::running && preempt ? prev.nivcsw : prev.nvcsw);
+        os_.tracepoints().trace_sched_switch(prev, in_kernel ? ke::TASK_PREEMPTED : trace_state(prev), *next);
         context_switch(cpu, prev, *next);
         // From here on this is `prev` again, perhaps on another CPU.
     }
@@ -335,6 +365,7 @@ void Scheduler::finish_switch() {
         leaving_[cpu] = nullptr;
         const int to = select_cpu(*t, true);
         ++t->se.migrations;
+        os_.tracepoints().trace_sched_migrate_task(*t, to);
         os_.perf().perf_event_task_migrate(*t);
         t->se.vruntime = rq(to).min_vruntime;
         enqueue(to, *t, false);
@@ -342,7 +373,10 @@ void Scheduler::finish_switch() {
     }
     if (prev->state == TaskState::dead || prev->state == TaskState::zombie) {
         prev->fibre.reset();
-        if (prev->state == TaskState::dead) os_.drop_ref(*prev);
+        if (prev->state == TaskState::dead) {
+            os_.tracepoints().trace_sched_process_free(*prev);
+            os_.drop_ref(*prev);
+        }
     }
 }
 
@@ -387,6 +421,7 @@ void Scheduler::move(Task& t, int from, int to) {
     dequeue(from, t);
     t.se.vruntime = t.se.vruntime - std::min(rq(from).min_vruntime, t.se.vruntime) + rq(to).min_vruntime;
     ++t.se.migrations;
+    os_.tracepoints().trace_sched_migrate_task(t, to);
     os_.perf().perf_event_task_migrate(t);
     enqueue(to, t, false);
 }

@@ -19,7 +19,8 @@ class Scheduler {
     ~Scheduler();
 
     /// The one place where a CPU changes its task. Current keeps running if it is the best choice.
-    void schedule(bool preempt);
+    /// `in_kernel`: the task gives way at a point inside a system call (SM_PREEMPT).
+    void schedule(bool preempt, bool in_kernel = false);
     bool try_to_wake_up(Task& t);
     /// First wake-up of a forked task.
     void wake_up_new_task(Task& t);

@@ -2,6 +2,7 @@
 // Delivery of signals at the return to EL0: the frame on the user stack (struct rt_sigframe of arm64), restart of
 // system calls, stops, deaths, and rt_sigreturn.
 #include "kernel_events/debug_monitors.h"
+#include "kernel_events/trace/tracepoints.h"
 #include "sim/os/kernel.h"
 #include "sim/os/signal/signals.h"
 
@@ -47,6 +48,13 @@ T get(const std::vector<std::uint8_t>& f, std::uint64_t at) {
     T v;
     std::memcpy(&v, f.data() + at, sizeof v);
     return v;
+}
+
+void trace_deliver(Kernel& os, const SigInfo& info, const SigAction& action) {
+    const IrqGuard guard(os); // under the lock of the signal handlers
+    std::int32_t words[3]; // si_signo, si_errno, si_code
+    std::memcpy(words, info.raw.data(), sizeof words);
+    os.tracepoints().trace_signal_deliver({words[0], words[1], words[2]}, action.handler, action.flags);
 }
 
 } // namespace
@@ -138,8 +146,10 @@ void Signals::do_notify_resume() {
     Task& t = os_.cur();
     Process& p = *t.process;
     for (;;) {
-        if (p.group_exit) os_.do_exit(p.group_exit_code);
-        if (t.exec_killed) os_.do_exit(SIGKILL);
+        if (p.group_exit || t.exec_killed) {
+            trace_deliver(os_, siginfo_user(SIGKILL, 0, 0, 0), SigAction{});
+            os_.do_exit(p.group_exit ? p.group_exit_code : SIGKILL);
+        }
         if (p.group_stop_signal) {
             stop_here(t);
             continue;
@@ -149,6 +159,7 @@ void Signals::do_notify_resume() {
         const int signo = info.signo();
         SigAction& entry = p.sighand->action[static_cast<unsigned>(signo)];
         const SigAction action = entry;
+        trace_deliver(os_, info, action);
         if (action.handler == 1) continue;
         if (action.handler == 0) {
             if (kIgnore & bit(signo)) continue;

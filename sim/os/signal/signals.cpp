@@ -2,11 +2,13 @@
 // Sending and dequeuing. Delivery to the user stack is in frame.cpp.
 #include "sim/os/signal/signals.h"
 
+#include "kernel_events/trace/tracepoints.h"
 #include "sim/os/irq/gic_driver.h"
 #include "sim/os/kernel.h"
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <limits>
 
 namespace rkperf::os {
@@ -32,6 +34,12 @@ bool may_signal(const Task& me, const Task& t, int signo) {
     if (signo == SIGCONT && me.process->sid == t.process->sid) return true;
     return me.cred.euid == t.cred.suid || me.cred.euid == t.cred.uid || me.cred.uid == t.cred.suid ||
            me.cred.uid == t.cred.uid;
+}
+
+ke::TraceSignalInfo trace_info(const SigInfo& info) {
+    std::int32_t words[3]; // si_signo, si_errno, si_code
+    std::memcpy(words, info.raw.data(), sizeof words);
+    return {words[0], words[1], words[2]};
 }
 
 void remove_all(PendingSignals& p, SigSet which) {
@@ -87,8 +95,14 @@ int Signals::queue(Task& t, PendingSignals& where, const SigInfo& info, Task* wa
         remove_all(p.shared_pending, bit(SIGCONT));
         for (Task* x : p.threads) remove_all(x->pending, bit(SIGCONT));
     }
-    if (ignored(t, signo)) return 0;
-    if (signo < kFirstRealtime && (where.set & bit(signo))) return 0; // standard signals do not queue
+    const bool group = &where == &p.shared_pending;
+    const auto trace = [&](int result) {
+        os_.tracepoints().trace_signal_generate(trace_info(info), group ? *p.leader : t, group, result);
+        return 0;
+    };
+    if (ignored(t, signo)) return trace(ke::TRACE_SIGNAL_IGNORED);
+    // Standard signals do not queue.
+    if (signo < kFirstRealtime && (where.set & bit(signo))) return trace(ke::TRACE_SIGNAL_ALREADY_PENDING);
     where.set |= bit(signo);
     where.queue.push_back(info);
     if (signo == SIGKILL) {
@@ -97,7 +111,7 @@ int Signals::queue(Task& t, PendingSignals& where, const SigInfo& info, Task* wa
         wake(*wake_target, false);
     }
     if (t.signalfd_wq) t.signalfd_wq->wake_up_all();
-    return 0;
+    return trace(ke::TRACE_SIGNAL_DELIVERED);
 }
 
 void Signals::force(Task& t, const SigInfo& info) {
@@ -108,10 +122,12 @@ void Signals::force(Task& t, const SigInfo& info) {
         a = SigAction{};
         t.blocked &= ~bit(signo);
     }
-    if (signo < kFirstRealtime && (t.pending.set & bit(signo))) return;
+    if (signo < kFirstRealtime && (t.pending.set & bit(signo)))
+        return os_.tracepoints().trace_signal_generate(trace_info(info), t, false, ke::TRACE_SIGNAL_ALREADY_PENDING);
     t.pending.set |= bit(signo);
     t.pending.queue.push_back(info);
     wake(t, signo == SIGKILL);
+    os_.tracepoints().trace_signal_generate(trace_info(info), t, false, ke::TRACE_SIGNAL_DELIVERED);
 }
 
 std::int64_t Signals::kill(int pid, int signo) {

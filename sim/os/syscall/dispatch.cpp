@@ -3,6 +3,7 @@
 #include "sim/os/kernel.h"
 
 #include "kernel_events/debug_monitors.h"
+#include "kernel_events/trace/tracepoints.h"
 #include "sim/os/exec/id_registers.h"
 #include "sim/os/signal/signals.h"
 #include "sim/os/syscall/tables.h"
@@ -34,6 +35,7 @@ void do_syscall(Kernel& k, Task& t) {
     for (auto* o : k.observers()) o->syscall(cpu, t, nr, true);
     std::int64_t result = -ENOSYS;
     const SyscallRow* row = find_syscall(nr);
+    k.tracepoints().trace_sys_enter(t.pt_regs, nr);
     {
         Frame f(k, KernelSymbol::invoke_syscall);
         if (row) {
@@ -44,6 +46,8 @@ void do_syscall(Kernel& k, Task& t) {
     }
     // The task may be on another CPU by now.
     k.user().x[0] = static_cast<std::uint64_t>(result);
+    t.pt_regs.regs[0] = static_cast<std::uint64_t>(result);
+    k.tracepoints().trace_sys_exit(t.pt_regs, nr, result);
     if (result <= kERESTARTSYS && result >= kERESTART_RESTARTBLOCK) t.syscall_restart = true;
     // What steps the task, be it only perf past a breakpoint, is told of a step (syscall_trace_exit).
     if (t.tif_singlestep) k.signals().force(t, siginfo_user(SIGTRAP, 0, 0, 0));
@@ -61,6 +65,8 @@ void do_fault(Kernel& k, Task& t, bool exec) {
         k.signals().force(t, siginfo_fault(SIGBUS, 1 /* BUS_ADRALN */, fault.addr));
         return;
     }
+    k.tracepoints().trace_page_fault_user(
+        addr, t.pt_regs, (exec ? 0x82000000ull : 0x92000000ull) | (fault.write ? 0x40 : 0) | fault.status);
     Frame f(k, KernelSymbol::do_page_fault);
     const FaultResult r =
         t.as->handle_fault(addr, fault.write && !fault.cache_maintenance, exec, AddressSpace::FaultBy::user);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernel_events/trace/tracepoints.h"
 #include "sim/os/kernel.h"
 #include "sim/os/signal/signals.h"
 #include "sim/os/syscall/tables.h"
@@ -187,6 +188,7 @@ PosixTimer& itimer_of(Task& t, std::uint64_t which) {
     ProcessTimers& p = timers_of(t);
     PosixTimer& pt = which == 0 ? p.real : which == 1 ? p.virt : p.prof;
     pt.itimer = true;
+    pt.timer.symbol = KernelSymbol::it_real_fn;
     pt.signo = which == 0 ? SIGALRM : which == 1 ? SIGVTALRM : SIGPROF;
     pt.cpu = which == 0 ? CpuClock::none : which == 1 ? CpuClock::process_user : CpuClock::process;
     return pt;
@@ -219,6 +221,8 @@ std::int64_t sys_setitimer(Kernel& k, Task& t, const SyscallArgs& a) {
         if (const auto e = read_itimer(k, t, a[0], a[2])) return e;
     const auto ns = [](const Timespec& v) { return static_cast<std::uint64_t>(v.s * kNsPerS + v.ns * 1000); };
     PosixTimer& pt = itimer_of(t, a[0]);
+    const ke::TraceItimer value{in[1].s, in[1].ns * 1000, in[0].s, in[0].ns * 1000};
+    k.tracepoints().trace_itimer_state(static_cast<int>(a[0]), 0, value);
     arm(k, t, pt, ns(in[1]) ? timer_now(k, t, pt) + ns(in[1]) : 0, ns(in[0]));
     return 0;
 }
@@ -246,6 +250,7 @@ std::int64_t sys_timer_create(Kernel& k, Task& t, const SyscallArgs& a) {
     ProcessTimers& p = timers_of(t);
     auto pt = std::make_unique<PosixTimer>();
     pt->id = p.next_id++;
+    pt->timer.symbol = KernelSymbol::posix_timer_fn;
     pt->clockid = static_cast<int>(a[0]);
     if (pt->clockid == CLOCK_PROCESS_CPUTIME_ID) pt->cpu = CpuClock::process;
     if (pt->clockid == CLOCK_THREAD_CPUTIME_ID) pt->cpu = CpuClock::thread, pt->cpu_tid = t.pid;
@@ -255,6 +260,8 @@ std::int64_t sys_timer_create(Kernel& k, Task& t, const SyscallArgs& a) {
     pt->value = a[1] ? ev.value : static_cast<std::uint64_t>(pt->id);
     const int id = pt->id;
     if (k.put(a[2], id)) return -EFAULT;
+    if (pt->cpu == CpuClock::none)
+        k.tracepoints().trace_hrtimer_init(pt->timer, pt->clockid, ke::HRTIMER_MODE_ABS);
     p.timers[id] = std::move(pt);
     return 0;
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/time/posix_timers.h"
 
+#include "kernel_events/trace/tracepoints.h"
 #include "sim/os/kernel.h"
 #include "sim/os/signal/signals.h"
+
+#include <sys/time.h>
 
 namespace rkperf::os {
 
@@ -68,6 +71,10 @@ void expire_timer(Kernel& k, Process& p, PosixTimer& timer, std::uint64_t now) {
         timer.expires_ns += periods * timer.interval_ns;
     } else {
         timer.expires_ns = 0;
+    }
+    if (timer.itimer) {
+        const int which = timer.signo == SIGALRM ? ITIMER_REAL : timer.signo == SIGPROF ? ITIMER_PROF : ITIMER_VIRTUAL;
+        k.tracepoints().trace_itimer_expire(which, p.tgid, which == ITIMER_REAL ? 0 : now);
     }
     if (timer.notify == kSigevNone || !p.live) return;
     Task* thread = timer.notify == kSigevThreadId ? k.find_task(timer.tid) : nullptr;

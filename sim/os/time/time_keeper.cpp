@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/time/time_keeper.h"
 
+#include "kernel_events/trace/tracepoints.h"
 #include "sim/os/irq/gic_driver.h"
 #include "sim/os/kernel.h"
 #include "sim/os/sched/scheduler.h"
@@ -20,6 +21,22 @@ constexpr std::uint64_t to_count_up(std::uint64_t ns) {
     return static_cast<std::uint64_t>((static_cast<unsigned __int128>(ns) * 3 + 124) / 125);
 }
 constexpr std::uint64_t kIdle = ~std::uint64_t{0};
+
+/// Of a timer that stands for something else in Linux: an interrupt from a CPU whose time is behind.
+constexpr KernelSymbol kNoSymbol = KernelSymbol::count_;
+bool is_linux_timer(const ke::HrTimer& t) { return t.symbol != kNoSymbol; }
+
+/// The mode that Linux starts it with.
+std::uint32_t start_mode(const ke::HrTimer& t) {
+    switch (t.symbol) {
+        case KernelSymbol::tick_sched_timer:
+        case KernelSymbol::perf_mux_hrtimer_handler: return ke::HRTIMER_MODE_ABS_PINNED_HARD;
+        case KernelSymbol::perf_swevent_hrtimer: return ke::HRTIMER_MODE_REL_PINNED_HARD;
+        case KernelSymbol::timerfd_tmrproc:
+        case KernelSymbol::posix_timer_fn: return ke::HRTIMER_MODE_ABS;
+        default: return ke::HRTIMER_MODE_REL;
+    }
+}
 } // namespace
 
 TimeKeeper::TimeKeeper(Kernel& k) : os_(k), queues_(static_cast<unsigned>(k.num_cpus())) {
@@ -52,6 +69,8 @@ void TimeKeeper::init_cpu(int cpu) {
     os_.msr(sysreg::CNTV_CTL_EL0, kCtlEnable | kCtlMask);
     auto& q = queues_[static_cast<unsigned>(cpu)];
     q.tick.cpu = cpu;
+    q.tick.symbol = KernelSymbol::tick_sched_timer;
+    q.resched.symbol = kNoSymbol;
     q.tick.function = [this, cpu](ke::HrTimer& t) {
         const std::uint64_t period = os_.tick_nsec(), now = now_ns();
         os_.sched().tick();
@@ -82,7 +101,8 @@ std::uint64_t TimeKeeper::next_expiry(int cpu) const {
 }
 
 void TimeKeeper::start(ke::HrTimer& t, std::uint64_t expires_ns, int cpu) {
-    if (t.queued) cancel(t);
+    const bool was_armed = t.queued, restarted = t.running;
+    if (t.queued) remove(t);
     auto& q = queues_[static_cast<unsigned>(cpu)];
     t.expires = expires_ns;
     t.cpu = cpu;
@@ -92,6 +112,8 @@ void TimeKeeper::start(ke::HrTimer& t, std::uint64_t expires_ns, int cpu) {
                          [](const ke::HrTimer* a, const ke::HrTimer* b) { return a->expires < b->expires; });
     const bool first = pos == q.timers.begin();
     q.timers.insert(pos, &t);
+    if (is_linux_timer(t))
+        os_.tracepoints().trace_hrtimer_start(t, restarted ? ke::HRTIMER_MODE_ABS : start_mode(t), was_armed);
     if (!first) return;
     if (cpu == os_.this_cpu())
         reprogram(cpu);
@@ -101,11 +123,16 @@ void TimeKeeper::start(ke::HrTimer& t, std::uint64_t expires_ns, int cpu) {
 
 bool TimeKeeper::cancel(ke::HrTimer& t) {
     if (!t.queued) return false;
+    remove(t);
+    if (is_linux_timer(t)) os_.tracepoints().trace_hrtimer_cancel(t);
+    return true;
+}
+
+void TimeKeeper::remove(ke::HrTimer& t) {
     auto& timers = queues_[static_cast<unsigned>(t.cpu)].timers;
     timers.erase(std::find(timers.begin(), timers.end(), &t));
     t.queued = false;
     // The hardware may fire once for nothing; timer_interrupt programs the next expiry then.
-    return true;
 }
 
 void TimeKeeper::timer_interrupt() {
@@ -120,9 +147,12 @@ void TimeKeeper::timer_interrupt() {
         t->running = true;
         {
             Frame run(os_, KernelSymbol::__hrtimer_run_queues);
+            const bool traced = is_linux_timer(*t);
+            if (traced) os_.tracepoints().trace_hrtimer_expire_entry(*t, now);
             const auto again = t->function(*t);
-            t->running = false;
+            if (traced) os_.tracepoints().trace_hrtimer_expire_exit(*t);
             if (again == ke::HrTimer::Restart::restart && !t->queued) start(*t, t->expires, cpu);
+            t->running = false;
         }
         now = now_ns();
     }
@@ -158,6 +188,7 @@ void TimeKeeper::stop_tick(int cpu) {
     auto& q = queues_[static_cast<unsigned>(cpu)];
     if (!q.tick_on) return;
     q.tick_on = false;
+    os_.tracepoints().trace_tick_stop(true, 0);
     cancel(q.tick);
     reprogram(cpu);
 }

@@ -24,6 +24,7 @@ class TimeKeeper {
     /// other CPU's hardware timer is reprogrammed by an IPI).
     void start(ke::HrTimer& t, std::uint64_t expires_ns, int cpu);
     bool cancel(ke::HrTimer& t);
+    void remove(ke::HrTimer& t); ///< from its queue
     /// Handler of PPI 11.
     void timer_interrupt();
     /// The tick of a CPU: starts when it leaves idle, stops in idle (NOHZ).
