@@ -231,7 +231,9 @@ void Perf::Impl::perf_put_aux_event(PerfEvent& event) {
 
 void Perf::Impl::perf_group_detach(PerfEvent& event) {
     KernelFrame frame(kernel, KernelSymbol::perf_group_detach);
-    if (!(event.attach_state & PERF_ATTACH_GROUP)) return;
+    // A leader that was detached before (its CPU went, exec removed it) can have got members since. Linux leaves them
+    // with a pointer to it; here they are let go.
+    if (!(event.attach_state & PERF_ATTACH_GROUP) && event.sibling_list.empty()) return;
     event.attach_state &= ~PERF_ATTACH_GROUP;
     perf_put_aux_event(event);
     PerfEvent& leader = *event.group_leader;

@@ -45,7 +45,13 @@ void Perf::Impl::perf_event_remove_on_exec(int ctxn) {
             if (!event->attr.remove_on_exec) continue;
             if (!is_kernel_event(*event)) perf_remove_from_owner(*event);
             modified = true;
-            perf_event_exit_event(*event, *ctx);
+            if (event->parent) {
+                perf_event_exit_event(*event, *ctx);
+                continue;
+            }
+            // Unlike at the end of the task, the rest of the group goes on.
+            perf_remove_from_context(*event, DETACH_GROUP | DETACH_EXIT);
+            perf_event_wakeup(*event);
         }
         IrqGuard irq(kernel);
         if (modified) clone = unclone_ctx(*ctx);

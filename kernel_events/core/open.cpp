@@ -97,8 +97,9 @@ int Perf::Impl::perf_event_join(PerfEvent& event, PerfEventContext& ctx, PerfEve
         group_lock = std::make_unique<EventContextLock>(*this, *group_leader);
         gctx = &group_lock->ctx();
         if (gctx->dead) return -ESRCH;
-        // Someone else may have moved the group meanwhile.
-        if (!(group_leader->group_caps & PERF_EV_CAP_SOFTWARE)) {
+        // Someone else may have moved the group meanwhile. Or it is a former member of a hardware group, and there already;
+        // Linux takes one mutex twice then.
+        if (!(group_leader->group_caps & PERF_EV_CAP_SOFTWARE) || gctx == &ctx) {
             if (gctx != &ctx) return -EINVAL;
             group_lock.reset();
             move_group = false;

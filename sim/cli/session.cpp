@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/cli/session.h"
 
+#include "kernel_events/internal.h"
 #include "sim/cli/progress.h"
 #include "sim/cli/signals.h"
 #include "sim/cli/symbol_cache.h"
@@ -142,6 +143,12 @@ int run_session(const Options& o) {
     print_kernel_log(o, machine->kernel().log());
     if (o.stats || (terminal && !o.quiet && o.command == Command::run))
         fmt::print(stderr, "rkperf: {}\n", progress.summary(result));
+    if (o.stats) {
+        // Nothing once all programs have ended, whatever they did.
+        const ke::Perf::Impl& perf = machine->kernel().perf().impl();
+        fmt::print(stderr, "rkperf: perf has {} events and {} contexts left\n", perf.nr_live_events,
+                   perf.nr_live_contexts);
+    }
 
     if (!trace_fault.empty()) throw UserError(trace_fault);
     if (result.timed_out || late) {

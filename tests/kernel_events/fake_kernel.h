@@ -152,6 +152,7 @@ class FakeKernel final : public Kernel {
     Cpu& cpu(int n) { return cpu_.at(static_cast<std::size_t>(n)); }
     Cpu& here() { return cpu(this_cpu_); }
     void on_cpu(int n) { this_cpu_ = n; }
+    bool cpu_is_on(int n) { return cpu_online_mask() >> n & 1; }
     FakeTask& make_task(std::int32_t pid, const char* comm = "task", TaskBase* leader = nullptr) {
         FakeTask& t = tasks.emplace_back();
         t.pid = pid;

@@ -35,6 +35,7 @@ int cpuinfo(Kernel& k, std::string& out) {
     constexpr const char* kFeatures =
         "fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp";
     for (int c = 0; c < k.num_cpus(); ++c) {
+        if (!k.pcpu(c).online) continue;
         const std::uint64_t midr = k.pcpu(c).core->midr();
         append(out, "processor\t: %d\nBogoMIPS\t: 48.00\nFeatures\t: %s\n", c, kFeatures);
         append(out,
@@ -88,8 +89,9 @@ int stat(Kernel& k, std::string& out) {
         const CpuTimes t = times_of(k, c);
         sum.user += t.user, sum.system += t.system, sum.idle += t.idle;
         irqs += k.pcpu(c).irqs;
-        append(cpus, "cpu%d %llu 0 %llu %llu 0 0 0 0 0 0\n", c, static_cast<ull>(t.user / kTick),
-               static_cast<ull>(t.system / kTick), static_cast<ull>(t.idle / kTick));
+        if (k.pcpu(c).online)
+            append(cpus, "cpu%d %llu 0 %llu %llu 0 0 0 0 0 0\n", c, static_cast<ull>(t.user / kTick),
+                   static_cast<ull>(t.system / kTick), static_cast<ull>(t.idle / kTick));
     }
     int running = 0, blocked = 0, last = 0;
     for (const auto& [tid, t] : k.tasks()) {

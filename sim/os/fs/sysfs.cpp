@@ -3,6 +3,7 @@
 
 #include "sim/os/fs/procfs.h"
 #include "sim/os/kernel.h"
+#include "sim/os/sched/scheduler.h"
 
 namespace rkperf::os {
 
@@ -92,10 +93,30 @@ void add_topology(AttrFs& fs, Kernel& k, int cpu, const std::string& dir) {
     }
 }
 
+/// kstrtobool: what the first letters say; the rest does not matter.
+int kstrtobool(std::string_view text, bool& value) {
+    const char first = text.empty() ? '\0' : text[0], second = text.size() > 1 ? text[1] : '\0';
+    const bool word = first == 'o' || first == 'O';
+    const bool yes = first == 'y' || first == 'Y' || first == '1' || (word && (second == 'n' || second == 'N'));
+    const bool no = first == 'n' || first == 'N' || first == '0' || (word && (second == 'f' || second == 'F'));
+    value = yes;
+    return yes || no ? 0 : -EINVAL;
+}
+
 void add_cpu(AttrFs& fs, Kernel& k, int cpu) {
     const std::string dir = "devices/system/cpu/cpu" + std::to_string(cpu) + "/";
     const bool is_big = big(k, cpu);
-    fs.add_text(dir + "online", "1\n");
+    const auto store_online = [&k, cpu](std::string_view text) -> std::int64_t {
+        bool on = false;
+        int error = kstrtobool(text, on);
+        if (!error) error = on ? k.sched().cpu_up(cpu) : k.sched().cpu_down(cpu);
+        return error ? error : static_cast<std::int64_t>(text.size());
+    };
+    const auto show_online = [&k, cpu](std::string& out) {
+        out = k.pcpu(cpu).online ? "1\n" : "0\n";
+        return 0;
+    };
+    fs.add_file(dir + "online", 0644, show_online, store_online);
     fs.add_text(dir + "cpu_capacity", line(k.config().cpu_capacity[static_cast<std::size_t>(cpu)]));
     fs.add_text(dir + "uevent", "DRIVER=cpu\nOF_NAME=cpu\nMODALIAS=cpu:type:aarch64:feature:\n");
     std::string midr;
@@ -152,7 +173,10 @@ void add_cpus(AttrFs& fs, Kernel& k) {
         out = list_text(k.cpu_online_mask());
         return 0;
     });
-    fs.add_text(dir + "offline", "\n");
+    fs.add_file(dir + "offline", 0444, [&k](std::string& out) {
+        out = list_text(k.cpu_possible_mask() & ~k.cpu_online_mask());
+        return 0;
+    });
     fs.add_text(dir + "isolated", "\n");
     fs.add_text(dir + "kernel_max", line(static_cast<ull>(ke::kMaxCpus) - 1));
     fs.add_text(dir + "vulnerabilities/meltdown", "Not affected\n");

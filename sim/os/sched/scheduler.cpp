@@ -131,6 +131,8 @@ int Scheduler::select_rt_cpu(const Task& t) const {
 }
 
 int Scheduler::select_cpu(Task& t, bool fork) const {
+    // None of its CPUs is left: it may run anywhere from now on (select_fallback_rq).
+    if (!(t.cpus_allowed & os_.cpu_online_mask())) t.cpus_allowed = os_.cpu_possible_mask();
     if (is_rt(t.se)) return select_rt_cpu(t);
     const int prev = t.task_cpu;
     const auto allowed = [&](int c) { return t.cpus_allowed >> c & 1 && os_.pcpu(c).online; };
@@ -283,7 +285,7 @@ void Scheduler::schedule(bool preempt, bool in_kernel) {
         if (&prev != idle) {
             prev.se.runnable_at = os_.core().now();
             if (prev.state == TaskState::running) {
-                if (!(prev.cpus_allowed >> cpu & 1)) {
+                if (!(prev.cpus_allowed >> cpu & 1) || !os_.pcpu(cpu).online) {
                     // It may not stay here: hand it to another CPU as if it had just woken there.
                     --q.nr;
                     q.load -= fair::weight(prev.se);
@@ -393,6 +395,7 @@ void Scheduler::forget(const AddressSpace& as) {
 }
 
 bool Scheduler::newidle_balance(int cpu) {
+    if (!os_.pcpu(cpu).online) return false;
     // A real-time task that waits for its CPU comes first.
     for (int c = 0; c < os_.num_cpus(); ++c)
         for (Task* t : rq(c).rt)
@@ -455,7 +458,7 @@ void Scheduler::tick() {
     // Idle CPUs have no tick of their own: wake one that could take a waiting task.
     if (rq(cpu).nr > 1)
         for (int c = os_.num_cpus() - 1; c >= 0; --c)
-            if (rq(c).nr == 0 && c != cpu) {
+            if (rq(c).nr == 0 && c != cpu && os_.pcpu(c).online) {
                 const bool any = std::any_of(rq(cpu).fair.begin(), rq(cpu).fair.end(),
                                              [&](const Task* t) { return t->cpus_allowed >> c & 1; });
                 if (any) {

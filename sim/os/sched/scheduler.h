@@ -43,6 +43,9 @@ class Scheduler {
     void forget(const AddressSpace& as);
     /// exec: current's address space was replaced.
     void switch_address_space();
+    /// CPU hotplug (hotplug.cpp): -EBUSY for the last CPU; the other direction cannot fail.
+    int cpu_down(int cpu);
+    int cpu_up(int cpu);
     /// First thing a fibre does after it was switched to.
     void finish_switch();
 
@@ -61,6 +64,7 @@ class Scheduler {
     void remove(RunQueue& q, Task& t);
     bool may_run_now(const Task& t, int cpu) const;
     void move(Task& t, int from, int to);
+    void migrate_tasks(int cpu); ///< those queued on a CPU that goes
 
     Kernel& os_;
     std::vector<std::unique_ptr<RunQueue>> rqs_;

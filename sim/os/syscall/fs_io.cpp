@@ -66,6 +66,22 @@ std::int64_t sys_pwrite64(Kernel& k, Task& t, const SyscallArgs& a) {
     return do_write(k, *file, b, a[3]);
 }
 
+/// readv of a file that knows read only: one after the other, up to the first that is not filled.
+std::int64_t read_each(Kernel& k, File& file, std::uint64_t iov, std::uint64_t count) {
+    std::int64_t total = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        std::uint64_t part[2]; // struct iovec
+        if (const int e = k.get_user(part, iov + i * sizeof part, sizeof part)) return total ? total : e;
+        if (!part[1]) continue;
+        UserBuffers b(k, part[0], part[1]);
+        const std::int64_t n = do_read(k, file, b, std::nullopt);
+        if (n < 0) return total ? total : n;
+        total += n;
+        if (static_cast<std::uint64_t>(n) != part[1]) break;
+    }
+    return total;
+}
+
 /// readv, writev, preadv(2), pwritev(2). `offset`: position, or none for the file's own.
 std::int64_t vector_io(Kernel& k, Task& t, const SyscallArgs& a, bool write, std::optional<std::uint64_t> offset,
                        std::uint64_t flags) {
@@ -80,6 +96,7 @@ std::int64_t vector_io(Kernel& k, Task& t, const SyscallArgs& a, bool write, std
     UserBuffers b(k, a[1], a[2], error);
     if (error) return error;
     if (b.size() == 0) return 0;
+    if (!write && file->perf_ops()) return read_each(k, *file, a[1], a[2]);
     if (!write) return do_read(k, *file, b, offset);
     if (flags & kRwfAppend) {
         FileStat st;

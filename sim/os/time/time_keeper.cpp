@@ -184,6 +184,14 @@ void TimeKeeper::start_tick(int cpu) {
     start(q.tick, (now_ns() / period + 1) * period, cpu);
 }
 
+void TimeKeeper::migrate_timers(int from, int to) {
+    const std::vector<ke::HrTimer*> timers(queues_[static_cast<unsigned>(from)].timers.begin(),
+                                           queues_[static_cast<unsigned>(from)].timers.end());
+    for (ke::HrTimer* t : timers)
+        if (t != &queues_[static_cast<unsigned>(from)].tick && t != &queues_[static_cast<unsigned>(from)].resched)
+            start(*t, t->expires, to);
+}
+
 void TimeKeeper::stop_tick(int cpu) {
     auto& q = queues_[static_cast<unsigned>(cpu)];
     if (!q.tick_on) return;

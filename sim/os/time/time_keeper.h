@@ -30,6 +30,7 @@ class TimeKeeper {
     /// The tick of a CPU: starts when it leaves idle, stops in idle (NOHZ).
     void start_tick(int cpu);
     void stop_tick(int cpu);
+    void migrate_timers(int from, int to); ///< of a CPU that goes, interrupts masked
     /// An interrupt at local time `at` that makes this CPU look at its run queue.
     void resched_at(int cpu, Picoseconds at);
     void init_cpu(int cpu);

@@ -517,3 +517,51 @@ TEST_CASE("a CPU goes: its events are off for good, tasks' events are not concer
     w.k.close(lead);
     CHECK(w.read(sibling)[0] == 1);
 }
+
+TEST_CASE("exec removes an event from its group, the others go on", "[CORE-501][CORE-505]") {
+    World w;
+    perf_event_attr a = World::on(World::hw(kCycles));
+    a.remove_on_exec = 1;
+    const int lead = w.must_open(a);
+    const int sibling = w.must_open(World::on(World::hw(kInstructions)), 0, -1, lead);
+    w.perf.perf_event_exec();
+    CHECK(w.event(lead).state == PerfEventState::exit);
+    CHECK(w.event(lead).nr_siblings == 0);
+    CHECK(w.event(sibling).group_leader == &w.event(sibling));
+    CHECK(w.event(sibling).state == PerfEventState::active);
+    w.k.count(0, kInstructions, 5);
+    CHECK(w.count(sibling) == 5);
+    w.k.switch_to(0, nullptr);
+    CHECK(w.event(sibling).state == PerfEventState::inactive);
+    w.k.switch_to(0, &w.task);
+    CHECK(w.event(sibling).state == PerfEventState::active);
+}
+
+TEST_CASE("members that join a leader whose CPU has gone and returned outlive it", "[CORE-509]") {
+    World w;
+    const int lead = w.must_open(World::on(World::hw(kCycles)), -1, 1);
+    w.k.on_cpu(1);
+    w.perf.cpu_dying(1);
+    w.perf.cpu_starting(1);
+    w.k.on_cpu(0);
+    perf_event_attr a = World::on(World::hw(kInstructions));
+    a.read_format = PERF_FORMAT_GROUP;
+    const int sibling = w.must_open(a, -1, 1, lead);
+    w.k.close(lead);
+    CHECK(w.event(sibling).group_leader == &w.event(sibling));
+    CHECK(w.read(sibling)[0] == 1);
+}
+
+TEST_CASE("a software event that was taken out of a hardware group can lead one", "[CORE-139]") {
+    World w;
+    const int lead = w.must_open(World::on(World::hw(kCycles)));
+    perf_event_attr a = World::on(World::sw(PERF_COUNT_SW_PAGE_FAULTS));
+    a.remove_on_exec = 1;
+    const int sibling = w.must_open(a, 0, -1, lead);
+    w.perf.perf_event_exec();
+    CHECK(w.event(sibling).group_caps == PERF_EV_CAP_SOFTWARE);
+    CHECK(w.event(sibling).ctx == w.task.perf_event_ctxp[0]);
+    // It is in the hardware context already: nothing to move.
+    CHECK(w.try_open(World::on(World::hw(kInstructions)), 0, -1, sibling) == 0);
+    w.k.close(lead);
+}
