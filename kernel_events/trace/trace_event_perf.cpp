@@ -72,6 +72,14 @@ void TraceEvents::perf_trace_destroy(PerfEvent& event) {
 int TraceEvents::perf_trace_add(PerfEvent& event, int flags) {
     KernelFrame frame(perf_.kernel, KernelSymbol::perf_trace_add);
     if (!(flags & PERF_EF_START)) event.hw.state = PERF_HES_STOPPED;
+    if (is_sampling_event(event)) {
+        event.hw.last_period = event.hw.sample_period;
+        perf_.perf_swevent_set_period(event);
+    }
+    if (is_sampling_event(event)) {
+        event.hw.last_period = event.hw.sample_period;
+        perf_.perf_swevent_set_period(event);
+    }
     TraceEventCall& call = *event.tp_event;
     if (!call.reg(TraceReg::perf_add, &event)) {
         auto& list = call.perf_events[static_cast<unsigned>(perf_.kernel.smp_processor_id())];
