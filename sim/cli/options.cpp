@@ -19,10 +19,10 @@ struct OptionRow {
     bool takes_value;
 };
 constexpr std::array kOwnOptions{
-    OptionRow{"machine", true}, OptionRow{"set", true},     OptionRow{"seed", true},        OptionRow{"cpus", true},
-    OptionRow{"root", true},    OptionRow{"bind", true},    OptionRow{"env", true},         OptionRow{"trace", true},
-    OptionRow{"log", true},     OptionRow{"quantum", true}, OptionRow{"timeout-sim", true}, OptionRow{"quiet", false},
-    OptionRow{"stats", false},  OptionRow{"help", false},
+    OptionRow{"machine", true}, OptionRow{"set", true},    OptionRow{"seed", true},    OptionRow{"cpus", true},
+    OptionRow{"root", true},    OptionRow{"bind", true},   OptionRow{"env", true},     OptionRow{"trace", true},
+    OptionRow{"gdb", true},     OptionRow{"log", true},    OptionRow{"quantum", true}, OptionRow{"timeout-sim", true},
+    OptionRow{"quiet", false},  OptionRow{"stats", false}, OptionRow{"help", false},
 };
 /// perf's options with a value: where the program begins cannot be told without them.
 constexpr sv kClientLetters = "ecFCptomrIDx";
@@ -156,6 +156,8 @@ void add_own_options(CLI::App& app, const CommandRow& row, Options& o, Raw& raw)
     app.add_option("--timeout-sim", raw.timeout, "ends the run after this simulated time, for instance 5s");
     app.add_flag("--quiet", o.quiet, "prints nothing of its own but faults");
     app.add_flag(row.client ? "--stats" : "--stats,-v", o.stats, "ends with a line of instructions, time and speed");
+    if (row.command == Command::run)
+        app.add_option("--gdb", o.gdb, "waits for gdb on PORT (of this host only), HOST:PORT, unix:PATH or stdio");
     if (row.command == Command::explain)
         app.add_option("-n,--sample", o.nth_sample, "which sample, 1 is the first")
             ->check(CLI::Range(1u, 1'000'000'000u));

@@ -36,6 +36,7 @@ struct Options {
     std::vector<BindOption> binds;
     std::vector<std::string> env; ///< NAME=VALUE
     std::string trace;            ///< file, empty: none
+    std::string gdb;              ///< run: where a debugger connects, empty: none
     std::string log{"warn"};
     Picoseconds timeout{kNever};
     bool quiet{}, stats{};

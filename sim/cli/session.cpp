@@ -5,6 +5,7 @@
 #include "sim/cli/progress.h"
 #include "sim/cli/signals.h"
 #include "sim/cli/symbol_cache.h"
+#include "sim/gdb/stub.h"
 #include "sim/soc/explain_observer.h"
 #include "sim/soc/explain_symbols.h"
 #include "sim/soc/machine.h"
@@ -107,6 +108,14 @@ int run_session(const Options& o) {
     std::optional<soc::TraceObserver> trace;
     if (trace_file) trace.emplace(*machine, *trace_file);
 
+    std::optional<gdb::Stub> stub;
+    if (!o.gdb.empty()) try {
+            stub.emplace(*machine, o.gdb);
+            if (o.gdb != "stdio") fmt::print(stderr, "rkperf: gdb: target remote {}\n", stub->address());
+        } catch (const std::runtime_error& e) {
+            throw UserError(fmt::format("--gdb {}: {}", o.gdb, e.what()));
+        }
+
     os::InitProgram init;
     init.path = start.path;
     init.argv = start.argv;
@@ -120,6 +129,7 @@ int run_session(const Options& o) {
     bool late = false;
     const auto poll = [&](const soc::RunResult& r) {
         progress.update(r);
+        if (stub && !stub->poll()) return false;
         if (interrupts.count() > passed_on) {
             ++passed_on;
             return false;
@@ -131,6 +141,7 @@ int run_session(const Options& o) {
     const soc::RunResult result = machine->run(std::move(init), poll, o.timeout);
     progress.clear();
     std::fflush(stdout);
+    if (stub && result.finished) stub->finished(result.status);
     if (truth && !o.quiet) std::fputs(soc::print_truth(truth->finish()).c_str(), stderr);
     if (o.command == Command::record)
         if (const std::string fault = store_kernel_symbols(); !fault.empty() && !o.quiet)

@@ -30,6 +30,7 @@ class Scheduler;
 class GicDriver;
 class TimeKeeper;
 class Signals;
+class UprobeServices;
 
 /// Told about what happens in the kernel (trace, ground truth). All calls come with the acting CPU's local time.
 class KernelObserver {
@@ -142,6 +143,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     PageAllocator& pages() { return *pages_; }
     ke::Perf& perf() { return *perf_; }
     ke::Tracepoints& tracepoints() { return perf_->tracepoints(); }
+    ke::Uprobes& uprobes() { return *perf_->uprobes(); }
+    UprobeServices& uprobe_glue() { return *uprobe_services_; }
     Vfs& vfs() { return *vfs_; }
     const KernelConfig& config() const { return config_; }
     mem::PhysicalMemory& memory() { return memory_; }
@@ -194,8 +197,6 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     }
     /// NUL-terminated; -EFAULT, -ENAMETOOLONG beyond max.
     int get_string(std::uint64_t from, std::string& out, std::size_t max = 4096);
-    /// Access to another task's memory (ptrace, /proc/PID/mem): bytes transferred.
-    std::size_t access_remote(AddressSpace& as, std::uint64_t addr, void* buffer, std::size_t n, bool write);
 
     // --- ke::Kernel ---
     int smp_processor_id() override { return this_cpu(); }
@@ -269,6 +270,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void add_attribute(ke::Attribute attribute) override;
     void remove_attribute(std::string_view path) override;
     void for_each_vma(ke::TaskBase* task, const std::function<void(const ke::VmaInfo&)>& fn) override;
+    class ke::UprobeServices* uprobe_services() override;
     void pr_info(std::string_view message) override;
     void notice(const ke::EventNotice& notice) override;
 
@@ -293,6 +295,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void rseq_handle_resume(Task& t);
 
     // --- kernel text ---
+    /// What the innermost function is about to return, for return probes.
+    void function_returns(std::int64_t result);
     /// Address of a function of the simulated kernel, and the symbol an address belongs to.
     static std::uint64_t symbol_address(KernelSymbol s);
     static std::optional<KernelSymbol> symbol_at(std::uint64_t address);
@@ -318,6 +322,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void dismantle();
     void dismantle_task(Task& t);
     void save_pt_regs(Task& t, const a64::CpuState& s);
+    void kprobe_entry(KernelSymbol symbol);
+    void kprobe_return(std::uint32_t instance);
     /// Registers of kernel code at `pc` in the innermost frame entered on this CPU.
     void kernel_regs(ke::PtRegs& regs, std::uint64_t pc);
     mem::PhysicalMemory& memory_;
@@ -325,6 +331,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     std::vector<PerCpu> percpu_;
     std::unique_ptr<PageAllocator> pages_;
     std::unique_ptr<Vfs> vfs_;
+    std::unique_ptr<UprobeServices> uprobe_services_;
     std::unique_ptr<ke::Perf> perf_;
     std::unique_ptr<Scheduler> sched_;
     std::unique_ptr<GicDriver> gic_;

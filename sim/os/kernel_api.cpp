@@ -2,9 +2,11 @@
 // What the perf subsystem asks of the kernel (ke::Kernel), except user memory (user_memory.cpp) and text (kernel_text.cpp).
 #include "sim/os/irq/gic_driver.h"
 #include "sim/os/kernel.h"
+#include "sim/os/ptrace/ptrace.h"
 #include "sim/os/sched/scheduler.h"
 #include "sim/os/signal/signals.h"
 #include "sim/os/time/time_keeper.h"
+#include "sim/os/uprobe_services.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -263,13 +265,7 @@ bool Kernel::capable(ke::Capability cap) {
 }
 
 bool Kernel::ptrace_may_access(ke::TaskBase* task) {
-    const Task& me = cur();
-    const auto& t = *static_cast<Task*>(task);
-    if (me.process == t.process) return true;
-    if (has_cap(me, CAP_SYS_PTRACE)) return true;
-    const auto uid = me.cred.uid, gid = me.cred.gid;
-    return uid == t.cred.uid && uid == t.cred.euid && uid == t.cred.suid && gid == t.cred.gid && gid == t.cred.egid &&
-           gid == t.cred.sgid && t.process->dumpable && !(t.cred.cap_permitted & ~me.cred.cap_permitted);
+    return os::ptrace_may_access(cur(), *static_cast<Task*>(task), PtraceMode::realcreds);
 }
 
 std::uint64_t Kernel::rlimit(int resource) { return cur().process->rlimits[static_cast<unsigned>(resource)].cur; }
@@ -298,6 +294,8 @@ void Kernel::synchronize_rcu() {
         if (schedule_until(until) == -ETIME) return;
     }
 }
+
+ke::UprobeServices* Kernel::uprobe_services() { return uprobe_services_.get(); }
 
 // --- files ---
 

@@ -5,6 +5,7 @@
 #include "kernel_events/kernel.h"
 #include "models/a64/state.h"
 #include "sim/os/fibre.h"
+#include "sim/os/ptrace/link.h"
 #include "sim/os/wait_queue.h"
 
 #include <array>
@@ -44,6 +45,7 @@ using SigSet = std::uint64_t; ///< bit n-1: signal n
 struct SigInfo {
     std::array<std::uint8_t, 128> raw{};
     int signo() const;
+    int code() const;
 };
 
 /// struct sigaction of arm64.
@@ -86,9 +88,11 @@ struct Process {
     std::vector<struct Task*> children; ///< leaders of child processes
     bool group_exit{};
     int group_exit_code{};
-    int group_stop_signal{};           ///< not 0: stopped
-    bool stop_reported{}, continued{}; ///< what wait() has still to tell
-    bool reaped{};                     ///< nobody waits: it goes as soon as it has ended
+    // group stop (signal_struct::flags and its companions)
+    int group_stop_count{};                ///< threads that have still to stop
+    int group_stop_code{};                 ///< the signal, for wait(); 0 once reported
+    bool stop_stopped{}, stop_continued{}; ///< SIGNAL_STOP_STOPPED, SIGNAL_STOP_CONTINUED
+    bool cld_stopped{}, cld_continued{};   ///< the parent has still to be told
     struct Task* exec_waiter{};        ///< thread in execve that waits for the others to end
     int live{};                        ///< threads that have not exited
     // accounting of threads that have exited and of reaped children, in ns
@@ -140,7 +144,9 @@ struct Task : ke::TaskBase {
     int preempt_count{};
 
     // relations; parents own nothing
-    Task* parent{}; ///< leader of the parent process (ptrace parent is a later matter)
+    Task* parent{}; ///< leader of the parent process, whoever traces the task
+    PtraceLink ptrace;
+    std::uint32_t jobctl{};
     std::uint64_t clear_child_tid{}, set_child_tid{};
     std::uint64_t robust_list{}, robust_list_len{};
     int exit_signal{};
@@ -185,6 +191,8 @@ struct Task : ke::TaskBase {
     struct Frame {
         KernelSymbol symbol{};
         std::uint32_t offset{}; ///< bytes into the function, advances with each charge
+        std::uint32_t kretprobe{}; ///< return probes follow this call
+        std::int64_t result{};     ///< for them, if the function said it
     };
     std::vector<Frame> kstack;
 

@@ -137,19 +137,4 @@ bool Kernel::write_special_page(AddressSpace& as, std::uint64_t va, const void* 
     return true;
 }
 
-std::size_t Kernel::access_remote(AddressSpace& as, std::uint64_t addr, void* buffer, std::size_t n, bool write) {
-    auto* b = static_cast<std::uint8_t*>(buffer);
-    std::size_t done = 0;
-    for_each_part(*this, as, addr, n, write, AddressSpace::FaultBy::populate,
-                  [&](std::uint8_t* host, std::size_t part, PhysAddr pa) {
-                      if (write)
-                          std::memcpy(host, b + done, part);
-                      else
-                          std::memcpy(b + done, host, part);
-                      done += part;
-                      core().kernel_access(pa, part, write);
-                  });
-    return done;
-}
-
 } // namespace rkperf::os

@@ -49,6 +49,7 @@ class Machine : public sc_core::sc_module {
     unsigned cores() const { return static_cast<unsigned>(cores_.size()); }
     pmu::PmuV3& pmu(unsigned n) { return *pmus_[n]; }
     debug::DebugRegs& debug_regs(unsigned n) { return *debugs_[n]; }
+    DebugAdapter& debug_adapter(unsigned n) { return *debug_adapters_[n]; }
     gic::Gic600& gic() { return *gic_; }
     /// The interrupt line from a core's redistributor to the core.
     LineTap& irq_line(unsigned n) { return *irq_lines_[n]; }

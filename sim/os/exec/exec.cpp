@@ -5,6 +5,7 @@
 #include "kernel_events/trace/tracepoints.h"
 #include "sim/os/exec/elf.h"
 #include "sim/os/process/process.h"
+#include "sim/os/ptrace/ptrace.h"
 #include "sim/os/sched/scheduler.h"
 #include "sim/os/signal/signals.h"
 
@@ -191,7 +192,6 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
     Frame frame(k, KernelSymbol::bprm_execve);
     std::string path = given_path;
     const std::string comm_source = given_path;
-    const int old_pid = t.pid;
     for (int depth = 0;; ++depth) {
         const int r = resolve_script(k, file, path, argv);
         if (r < 0) return r;
@@ -226,7 +226,9 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
     if (program.image.position_independent) program.bias = kPieBase - program.image.lowest();
 
     // Point of no return: other threads go, the old address space goes.
+    const int old_pid = t.pid;
     if (const int r = de_thread(k, t)) return r;
+    k.uprobes().uprobe_free_utask(t);
     auto as = std::make_shared<AddressSpace>(k);
     as->mmap_base = kMmapBase;
     std::shared_ptr<AddressSpace> old = std::move(t.as);
@@ -300,7 +302,9 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
     std::memset(t.pt_regs.regs, 0, sizeof t.pt_regs.regs);
     t.pt_regs.sp = regs.sp;
     t.pt_regs.pc = regs.pc;
+    t.pt_regs.pstate = 0;
     k.tracepoints().trace_sched_process_exec(t, old_pid, given_path);
+    ptrace_event(k, ptrace_event_nr::exec, static_cast<std::uint64_t>(old_pid));
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "sim/os/fs/procfs.h"
 #include "sim/os/fs/tmpfs.h"
 #include "sim/os/kernel.h"
+#include "sim/os/ptrace/ptrace.h"
 
 #include <algorithm>
 #include <charconv>
@@ -25,7 +26,7 @@ Task* alive(Kernel& k, int tid) {
 }
 
 /// Looking into another task's memory and files is what ptrace may do.
-bool may_look(Kernel& k, Task& t) { return t.process == k.cur().process || k.ptrace_may_access(&t); }
+bool may_look(Kernel& k, Task& t) { return ptrace_may_access(k.cur(), t, PtraceMode::fscreds); }
 
 std::optional<int> number(const std::string& name) {
     int n = 0;
@@ -202,16 +203,14 @@ class FdDir final : public Node {
 /// /proc/PID/mem: the task's memory at the file position.
 class MemFile final : public NamedFile {
   public:
-    MemFile(const DentryPtr& name, std::uint32_t flags, std::shared_ptr<AddressSpace> as, Kernel& k)
-        : NamedFile(name, flags), as_(std::move(as)), k_(k) {}
+    MemFile(const DentryPtr& name, std::uint32_t flags, const std::shared_ptr<AddressSpace>& as, Kernel& k)
+        : NamedFile(name, flags), as_(as), k_(k) {}
     std::int64_t pread(std::span<std::uint8_t> to, std::uint64_t offset) override {
-        const std::size_t n = k_.access_remote(*as_, offset, to.data(), to.size(), false);
-        return n || to.empty() ? static_cast<std::int64_t>(n) : -EIO;
+        return transfer(to, offset, false);
     }
     std::int64_t pwrite(std::span<const std::uint8_t> from, std::uint64_t offset) override {
         std::vector<std::uint8_t> copy(from.begin(), from.end());
-        const std::size_t n = k_.access_remote(*as_, offset, copy.data(), copy.size(), true);
-        return n || from.empty() ? static_cast<std::int64_t>(n) : -EIO;
+        return transfer(copy, offset, true);
     }
     std::int64_t read(std::span<std::uint8_t> to) override {
         const std::int64_t n = pread(to, pos);
@@ -230,7 +229,13 @@ class MemFile final : public NamedFile {
     }
 
   private:
-    std::shared_ptr<AddressSpace> as_;
+    std::int64_t transfer(std::span<std::uint8_t> bytes, std::uint64_t offset, bool write) {
+        std::shared_ptr<AddressSpace> as = as_.lock();
+        if (!as) return 0; // its last user has gone
+        const std::size_t n = access_remote_vm(k_, std::move(as), offset, bytes, write, true);
+        return n || bytes.empty() ? static_cast<std::int64_t>(n) : -EIO;
+    }
+    std::weak_ptr<AddressSpace> as_;
     Kernel& k_;
 };
 
@@ -257,7 +262,8 @@ class MemNode final : public Node {
 int memory_range(Ctx& c, Task& t, std::uint64_t from, std::uint64_t to, std::string& out) {
     if (!t.as || to <= from) return 0;
     out.resize(std::min<std::uint64_t>(to - from, 1 << 20));
-    out.resize(c.k.access_remote(*t.as, from, out.data(), out.size(), false));
+    const std::span bytes(reinterpret_cast<std::uint8_t*>(out.data()), out.size());
+    out.resize(access_remote_vm(c.k, t.as, from, bytes, false, true));
     return 0;
 }
 int show_cmdline(Ctx& c, Task& t, std::string& out) {

@@ -2,6 +2,7 @@
 // Texts of /proc/PID: stat, status, maps, smaps, limits (formats of Documentation/filesystems/proc.rst).
 #include "sim/os/fs/procfs.h"
 #include "sim/os/kernel.h"
+#include "sim/os/ptrace/ptrace.h"
 
 #include <sys/mman.h>
 #include <cstdarg>
@@ -86,7 +87,7 @@ int proc_stat_text(Kernel& k, Task& t, bool whole, std::string& out) {
         for (const Task* x : p.threads) utime += x->utime, stime += x->stime, min += x->min_flt, maj += x->maj_flt;
     }
     const AddressSpace* as = t.as.get();
-    const bool look = t.process == k.cur().process || k.ptrace_may_access(&t);
+    const bool look = ptrace_may_access(k.cur(), t, PtraceMode::fscreds);
     const auto addr = [&](std::uint64_t v) { return as && look ? static_cast<ull>(v) : 0ull; };
     const std::uint64_t ignored = p.sighand ? sigset_of(*p.sighand, 1) : 0,
                         caught = p.sighand ? sigset_of(*p.sighand, 2) : 0;
@@ -118,8 +119,8 @@ int proc_status_text(Kernel& k, Task& t, std::string& out) {
     const StateName s = state_of(t);
     append(out, "Name:\t%s\n", comm_of(t).c_str());
     if (t.fs) append(out, "Umask:\t%04o\n", t.fs->umask);
-    append(out, "State:\t%c (%s)\nTgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n", s.letter, s.text, t.tgid,
-           t.pid, parent_of(t));
+    append(out, "State:\t%c (%s)\nTgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t%d\nTracerPid:\t%d\n", s.letter, s.text, t.tgid,
+           t.pid, parent_of(t), t.ptrace ? t.ptrace.tracer->pid : 0);
     append(out, "Uid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\nFDSize:\t%zu\nGroups:\t", c.uid, c.euid, c.suid, c.fsuid,
            c.gid, c.egid, c.sgid, c.fsgid, t.files ? std::max<std::size_t>(64, t.files->slots().size()) : 0);
     for (const std::uint32_t g : c.groups) append(out, "%u ", g);

@@ -171,8 +171,10 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     void tell_uprobes(const Vma& v);
     /// Brings a page in without looking at the mapping's rights; -EFAULT if there is none to bring.
     int fault_forced(std::uint64_t page, bool write);
-    /// Instruction fetch sees what was written at `address`.
+    /// Instruction fetch on every core sees what was written at `pa`.
     void sync_icache(PhysAddr pa);
+    /// Drops the reference that a present entry holds. A page that goes for good takes along what was decoded from it.
+    void put_page(std::uint64_t pte);
 
     Kernel& os_;
     KernelMutex mmap_lock_; ///< held by whoever changes mappings; faults only look, and look again before they install

@@ -75,6 +75,29 @@ FaultResult AddressSpace::handle_fault(std::uint64_t addr, bool write, bool exec
     return r;
 }
 
+std::optional<PhysAddr> AddressSpace::access_page(std::uint64_t addr, bool write, bool force) {
+    const std::uint64_t page = addr & kPageMask;
+    if (addr >= 1ull << 48) return std::nullopt;
+    for (;;) {
+        const Vma* v = find(addr);
+        if (!v && expand_stack(addr)) v = find(addr);
+        if (!v) return std::nullopt;
+        const bool is_private = !(v->map_flags & MAP_SHARED);
+        const std::uint32_t need = write ? PROT_WRITE : PROT_READ;
+        const bool granted = v->prot & need;
+        if (!granted && !(force && (v->max_prot & need) && (is_private || !write))) return std::nullopt;
+        const Found found = look(*v, page);
+        if (d::is_valid(found.pte)) {
+            const PhysAddr pa = d::address(found.pte, 3);
+            const bool own_copy = is_private && !granted && os_.pages().refs(pa) == 1;
+            if (!write || !(found.pte & d::kApReadOnly) || own_copy) return PhysAddr(pa.v + (addr & ~kPageMask));
+        }
+        FaultResult r;
+        Frame f(os_, KernelSymbol::handle_mm_fault);
+        if (fault_in(found, page, write, r) == Step::done && r.signal) return std::nullopt;
+    }
+}
+
 AddressSpace::Found AddressSpace::look(const Vma& v, std::uint64_t page) {
     const std::uint64_t* pte = table_.entry(page, false);
     return {v.start, v.end, v.pgoff, v.prot, v.map_flags, v.kind, v.file, v.ops, v.request, pte ? *pte : 0};
@@ -88,7 +111,7 @@ AddressSpace::Step AddressSpace::install(const Found& found, std::uint64_t page,
         os_.pages().put(pa);
         return Step::again;
     }
-    if (had) os_.pages().put(d::address(found.pte, 3));
+    if (had) put_page(found.pte);
     *pte = d::page(pa, attributes(found.prot, writable));
     if (!had) {
         ++rss_;
@@ -140,7 +163,7 @@ AddressSpace::Step AddressSpace::fault_in(const Found& v, std::uint64_t page, bo
             return install(v, page, old, true);
         }
         const PhysAddr pa = fresh_copy(old == os_.zero_page() ? PhysAddr(0) : old);
-        return pa.v ? install(v, page, pa, true) : bus_error();
+        return pa.v ? install(v, page, pa, v.prot & PROT_WRITE) : bus_error();
     }
     if (present) {
         // Present without the right to read or execute it, which the mapping has got since.
@@ -156,7 +179,7 @@ AddressSpace::Step AddressSpace::fault_in(const Found& v, std::uint64_t page, bo
         r.major |= major;
         if (write && !shared) {
             const PhysAddr copy = fresh_copy(pa);
-            return copy.v ? install(v, page, copy, true) : bus_error();
+            return copy.v ? install(v, page, copy, v.prot & PROT_WRITE) : bus_error();
         }
         pages.get(pa);
         if (write) inode->mark_dirty(index);

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_events/hw_breakpoint.h"
-#include "sim/os/process/process.h"
+#include "kernel_events/kprobes.h"
 #include "kernel_events/trace/tracepoints.h"
+#include "sim/os/process/process.h"
+#include "sim/os/ptrace/ptrace.h"
 #include "sim/os/sched/scheduler.h"
 #include "sim/os/signal/signals.h"
 #include "sim/os/time/posix_timers.h"
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace rkperf::os {
 
 namespace {
 
-constexpr int kWnohang = 1, kWstopped = 2, kWexited = 4, kWcontinued = 8, kWnowait = 0x01000000, kWall = 0x40000000,
-              kWclone = static_cast<int>(0x80000000);
+constexpr int kWnohang = 1, kWstopped = 2, kWexited = 4, kWcontinued = 8, kWnowait = 0x01000000,
+              kWnothread = 0x20000000, kWall = 0x40000000, kWclone = static_cast<int>(0x80000000);
 
 template <class T>
 void erase_value(std::vector<T*>& v, T* x) {
@@ -25,21 +28,6 @@ Task* find_new_reaper(Kernel& k, Task& t) {
     for (Task* p = t.process->leader->parent; p && p->pid > 1; p = p->process->leader->parent)
         if (p->process->child_subreaper && p->process->live) return p->process->leader;
     return k.find_task(1);
-}
-
-/// Removes a dead leader for good.
-void release(Kernel& k, Task& leader) {
-    Process& p = *leader.process;
-    Process& parent = *leader.parent->process;
-    erase_value(parent.children, &leader);
-    parent.cutime += p.utime + p.cutime;
-    parent.cstime += p.stime + p.cstime;
-    parent.cmin_flt += p.min_flt + p.cmin_flt;
-    parent.cmaj_flt += p.maj_flt + p.cmaj_flt;
-    k.unregister_task(leader);
-    k.perf().perf_event_delayed_put(leader);
-    k.tracepoints().trace_sched_process_free(leader);
-    k.drop_ref(leader);
 }
 
 void account_dead_thread(Task& t) {
@@ -69,31 +57,55 @@ void reparent_children(Kernel& k, Task& leader) {
     if (p.children.empty()) return;
     Task* reaper = find_new_reaper(k, leader);
     const IrqGuard guard(k);
-    for (Task* c : p.children) {
+    for (Task* c : std::exchange(p.children, {})) {
         for (Task* thread : c->process->threads) {
             thread->real_parent = thread->parent = reaper;
             if (thread->pdeath_signal) k.signals().send_thread(*thread, siginfo_kernel(thread->pdeath_signal));
         }
+        c->exit_signal = SIGCHLD;
         reaper->process->children.push_back(c);
-        if (is_dead_process(*c)) {
-            c->exit_signal = SIGCHLD;
-            k.signals().notify_parent(*c, 0, c->exit_code);
-        }
+        if (!c->ptrace && is_dead_process(*c) && k.signals().notify_parent(*c, c->exit_signal)) release_task(k, *c);
     }
-    p.children.clear();
 }
 
-/// The whole process is gone: tells the parent, or reaps at once if the parent does not care.
-void notify_of_death(Kernel& k, Task& leader) {
-    const Process& parent = *leader.parent->process;
-    const SigAction& chld = parent.sighand->action[SIGCHLD];
-    const bool ignored = leader.exit_signal == SIGCHLD && (chld.handler == 1 || (chld.flags & 2 /* SA_NOCLDWAIT */));
-    leader.process->reaped = ignored;
-    if (leader.exit_signal > 0) k.signals().notify_parent(leader, 0, leader.exit_code);
-    leader.parent->process->wait_chldexit->wake_up_all();
+/// exit_notify: the task becomes a zombie, if somebody will wait for it, and is gone otherwise.
+void exit_notify(Kernel& k, Task& t) {
+    Process& p = *t.process;
+    const bool leader = p.leader == &t, alone = p.threads.size() == 1;
+    t.state = TaskState::zombie;
+    if (leader && alone && p.group_exit) t.exit_code = p.group_exit_code;
+    bool reaped = true;
+    if (t.ptrace)
+        reaped = k.signals().notify_parent(t, leader && alone && !ptrace_reparented(t) ? t.exit_signal : SIGCHLD);
+    else if (leader)
+        reaped = alone && k.signals().notify_parent(t, t.exit_signal);
+    if (reaped) release_task(k, t);
+    if (p.exec_waiter) k.wake_up_process(*p.exec_waiter);
 }
 
 } // namespace
+
+void release_task(Kernel& k, Task& t) {
+    Process& p = *t.process;
+    const std::shared_ptr<Process> keep = t.process;
+    ptrace_unlink(k, t);
+    if (p.leader == &t)
+        erase_value(t.parent->process->children, &t);
+    else
+        erase_value(p.threads, &t);
+    k.unregister_task(t);
+    t.state = TaskState::dead;
+    if (&t != &k.cur()) { // else it goes when it has left its CPU
+        k.perf().perf_event_delayed_put(t);
+        k.tracepoints().trace_sched_process_free(t);
+        k.drop_ref(t);
+    }
+    if (p.exec_waiter) k.wake_up_process(*p.exec_waiter);
+    Task* leader = p.leader;
+    if (leader == &t || !is_dead_process(*leader)) return;
+    if (p.group_exit) leader->exit_code = p.group_exit_code;
+    if (k.signals().notify_parent(*leader, leader->exit_signal)) release_task(k, *leader);
+}
 
 void exit_posix_timers(Kernel& k, Process& p) { cancel_timers(k, p, false); }
 
@@ -102,7 +114,13 @@ void Kernel::do_exit(int code) {
     Process& p = *t.process;
     {
         Frame f(*this, KernelSymbol::do_exit);
-        t.exiting = true;
+        ptrace_event(*this, ptrace_event_nr::exit, static_cast<std::uint64_t>(p.group_exit ? p.group_exit_code : code));
+        {
+            const IrqGuard guard(*this);
+            t.exiting = true;
+            if ((t.jobctl & jobctl::stop_pending) && signals_->participate_group_stop(t))
+                signals_->notify_parent_cldstop(t, false, cld::stopped);
+        }
         t.exit_code = p.group_exit ? p.group_exit_code : code;
         // perf lets go of the task first: its own events do not see what follows.
         perf_->perf_event_exit_task(t);
@@ -115,6 +133,7 @@ void Kernel::do_exit(int code) {
         const bool group_dead = --p.live == 0;
         if (group_dead) cancel_timers(*this, p, true);
         // The address space goes first, so that perf's mappings are closed before their files.
+        uprobes().uprobe_free_utask(t);
         release_vfork_parent(t);
         std::shared_ptr<AddressSpace> as = std::move(t.as);
         t.mm = nullptr;
@@ -129,32 +148,14 @@ void Kernel::do_exit(int code) {
         t.files = std::make_shared<FdTable>();
         files.reset();
         perf_->hw_breakpoints().flush_ptrace_hw_breakpoint(t);
+        exit_ptrace(*this, t);
         if (group_dead) reparent_children(*this, *p.leader);
         local_irq_save();
         t.account_kernel_time(core().now());
         account_dead_thread(t);
-        Task& leader = *p.leader;
-        if (&t != &leader) {
-            erase_value(p.threads, &t);
-            unregister_task(t);
-            t.state = TaskState::dead;
-        } else {
-            t.state = TaskState::zombie;
-        }
-        if (p.exec_waiter) wake_up_process(*p.exec_waiter);
-        if (is_dead_process(leader)) {
-            if (p.group_exit) leader.exit_code = p.group_exit_code;
-            notify_of_death(*this, leader);
-            if (p.reaped) {
-                if (&leader == &t) {
-                    erase_value(leader.parent->process->children, &leader);
-                    unregister_task(leader);
-                    t.state = TaskState::dead;
-                } else {
-                    release(*this, leader);
-                }
-            }
-        }
+        // The functions it is in do not return.
+        for (Task::Frame& frame : t.kstack) perf_->kprobes().drop(std::exchange(frame.kretprobe, 0));
+        exit_notify(*this, t);
     }
     sched_->schedule(false);
     __builtin_unreachable();
@@ -167,8 +168,10 @@ void Kernel::do_group_exit(int code) {
         p.group_exit = true;
         p.group_exit_code = code;
         const IrqGuard guard(*this);
+        p.group_stop_count = 0;
         for (Task* other : p.threads) {
             if (other == &t) continue;
+            Signals::clear_jobctl_pending(*other, jobctl::pending_mask);
             other->pending.set |= 1ull << (SIGKILL - 1);
             signals_->wake(*other, true);
         }
@@ -188,6 +191,7 @@ int de_thread(Kernel& k, Task& t) {
         const IrqGuard guard(k);
         for (Task* other : p.threads) {
             if (other == &t) continue;
+            Signals::clear_jobctl_pending(*other, jobctl::pending_mask);
             other->exec_killed = true;
             other->pending.set |= 1ull << (SIGKILL - 1);
             k.signals().wake(*other, true);
@@ -222,6 +226,8 @@ int de_thread(Kernel& k, Task& t) {
         p.leader = &t;
         for (Task* child : p.children) child->real_parent = child->parent = &t;
         k.register_task(t);
+        if (old.ptrace) old.ptrace.tracer->process->wait_chldexit->wake_up_all(); // it waits in vain for the old leader
+        ptrace_unlink(k, old);
         k.perf().perf_event_delayed_put(old);
         k.drop_ref(old);
     }
@@ -230,64 +236,130 @@ int de_thread(Kernel& k, Task& t) {
     return 0;
 }
 
+namespace {
+
+/// One look of a waiter at one of its children or tracees.
+class Waiter {
+  public:
+    Waiter(Kernel& k, Task& me, int type, int id, int options, WaitResult& result)
+        : k_(k), me_(me), type_(type), id_(id), options_(options), result_(result) {}
+
+    /// True if there is something to return: a result, or -ECHILD if there is nothing to wait for.
+    bool look(std::int64_t& out) {
+        bool any = false;
+        const auto consider_all = [&](const std::vector<Task*>& tasks, bool by_ptrace) {
+            const std::vector<Task*> copy = tasks;
+            for (Task* c : copy)
+                if (consider(*c, by_ptrace, any, out)) return true;
+            return false;
+        };
+        Process& p = *me_.process;
+        if (consider_all(p.children, false)) return true;
+        for (Task* t : p.threads)
+            if (t == &me_ || !(options_ & kWnothread))
+                if (consider_all(t->ptrace.tracees, true)) return true;
+        if (!any) {
+            out = -ECHILD;
+        } else if (options_ & kWnohang) {
+            out = 0;
+            result_.pid = 0;
+        } else {
+            return false;
+        }
+        return true;
+    }
+
+  private:
+    bool eligible(const Task& c, bool by_ptrace) const {
+        if (type_ == 1 && c.pid != id_) return false;
+        if (type_ == 2 && c.process->pgid != id_) return false;
+        if (by_ptrace || (options_ & kWall)) return true;
+        return (c.exit_signal != SIGCHLD) == ((options_ & kWclone) != 0);
+    }
+
+    bool consider(Task& c, bool by_ptrace, bool& any, std::int64_t& out) {
+        if (!eligible(c, by_ptrace) || c.state == TaskState::dead) return false;
+        // The parent that traces its child waits for it once, as its tracer.
+        if (!by_ptrace && c.ptrace && !ptrace_reparented(c)) by_ptrace = true;
+        if (c.state == TaskState::zombie) {
+            const bool delayed = c.process->leader == &c && c.process->threads.size() > 1;
+            if (!delayed && (by_ptrace || !c.ptrace) && (options_ & kWexited)) return zombie(c, any, out);
+            if (!by_ptrace || (options_ & (kWcontinued | kWexited))) any = true;
+        } else {
+            any = true;
+        }
+        return stopped(c, by_ptrace, out) || continued(c, out);
+    }
+
+    bool zombie(Task& c, bool& any, std::int64_t& out) {
+        any = true;
+        if (c.on_cpu >= 0) return false; // on its last steps
+        Process& cp = *c.process;
+        result_ = {c.pid, cp.group_exit ? cp.group_exit_code : c.exit_code, 0, c.cred.uid};
+        const bool whole = cp.leader == &c;
+        result_.utime = whole ? cp.utime : c.utime, result_.stime = whole ? cp.stime : c.stime;
+        result_.min_flt = whole ? cp.min_flt : c.min_flt, result_.maj_flt = whole ? cp.maj_flt : c.maj_flt;
+        result_.nvcsw = whole ? cp.nvcsw : c.nvcsw, result_.nivcsw = whole ? cp.nivcsw : c.nivcsw;
+        const int sig = result_.status & 0x7f;
+        result_.code = !sig ? cld::exited : result_.status & 0x80 ? cld::dumped : cld::killed;
+        out = c.pid;
+        if (options_ & kWnowait) return true;
+        const IrqGuard guard(k_);
+        if (whole && ptrace_reparented(c)) {
+            // The tracer has seen the end: now it is the real parent's turn.
+            ptrace_unlink(k_, c);
+            if (k_.signals().notify_parent(c, c.exit_signal)) release_task(k_, c);
+            return true;
+        }
+        if (whole) {
+            Process& mine = *me_.process;
+            mine.cutime += cp.utime + cp.cutime;
+            mine.cstime += cp.stime + cp.cstime;
+            mine.cmin_flt += cp.min_flt + cp.cmin_flt;
+            mine.cmaj_flt += cp.maj_flt + cp.cmaj_flt;
+        }
+        release_task(k_, c);
+        return true;
+    }
+
+    bool stopped(Task& c, bool by_ptrace, std::int64_t& out) {
+        if (!by_ptrace && !(options_ & kWstopped)) return false;
+        int* code = nullptr;
+        if (by_ptrace) {
+            if ((c.jobctl & jobctl::traced) && !(c.jobctl & jobctl::listening)) code = &c.ptrace.stop_code;
+        } else if (c.process->stop_stopped) {
+            code = &c.process->group_stop_code;
+        }
+        if (!code || !*code) return false;
+        result_ = {c.pid, *code << 8 | 0x7f, by_ptrace ? cld::trapped : cld::stopped, c.cred.uid};
+        if (!(options_ & kWnowait)) *code = 0;
+        out = c.pid;
+        return true;
+    }
+
+    bool continued(Task& c, std::int64_t& out) {
+        Process& cp = *c.process;
+        if (!(options_ & kWcontinued) || !cp.stop_continued) return false;
+        if (!(options_ & kWnowait)) cp.stop_continued = false;
+        result_ = {c.pid, 0xffff, cld::continued, c.cred.uid};
+        out = c.pid;
+        return true;
+    }
+
+    Kernel& k_;
+    Task& me_;
+    const int type_, id_, options_;
+    WaitResult& result_;
+};
+
+} // namespace
+
 std::int64_t do_wait(Kernel& k, Task& t, int type, int id, int options, WaitResult& result) {
     Frame f(k, KernelSymbol::do_wait);
     k.tracepoints().trace_sched_process_wait(type == 1 ? id : 0);
-    Process& p = *t.process;
+    Waiter waiter(k, t, type, id, options, result);
     std::int64_t out = 0;
-    const auto eligible = [&](const Task& c) {
-        const bool clone_child = c.exit_signal != SIGCHLD;
-        if (!(options & kWall) && clone_child != ((options & kWclone) != 0)) return false;
-        if (type == 1) return c.pid == id;
-        if (type == 2) return c.process->pgid == id;
-        return true;
-    };
-    const auto try_once = [&]() -> bool {
-        bool any = false;
-        for (Task* c : p.children) {
-            if (!eligible(*c)) continue;
-            any = true;
-            Process& cp = *c->process;
-            result.pid = c->pid;
-            result.uid = c->cred.uid;
-            if ((options & kWexited) && is_dead_process(*c) && c->on_cpu < 0) {
-                result.status = c->exit_code;
-                result.utime = cp.utime, result.stime = cp.stime;
-                result.min_flt = cp.min_flt, result.maj_flt = cp.maj_flt;
-                result.nvcsw = cp.nvcsw, result.nivcsw = cp.nivcsw;
-                const int sig = result.status & 0x7f;
-                result.code = !sig ? 1 /* CLD_EXITED */ : result.status & 0x80 ? 3 /* DUMPED */ : 2 /* KILLED */;
-                out = c->pid;
-                if (!(options & kWnowait)) release(k, *c);
-                return true;
-            }
-            if ((options & kWstopped) && cp.group_stop_signal && !cp.stop_reported) {
-                result.status = cp.group_stop_signal << 8 | 0x7f;
-                result.code = 5; // CLD_STOPPED
-                out = c->pid;
-                if (!(options & kWnowait)) cp.stop_reported = true;
-                return true;
-            }
-            if ((options & kWcontinued) && cp.continued) {
-                result.status = 0xffff;
-                result.code = 6; // CLD_CONTINUED
-                out = c->pid;
-                if (!(options & kWnowait)) cp.continued = false;
-                return true;
-            }
-        }
-        if (!any) {
-            out = -ECHILD;
-            return true;
-        }
-        if (options & kWnohang) {
-            out = 0;
-            result.pid = 0;
-            return true;
-        }
-        return false;
-    };
-    const std::int64_t r = k.wait_event_interruptible(*p.wait_chldexit, try_once);
+    const std::int64_t r = k.wait_event_interruptible(*t.process->wait_chldexit, [&] { return waiter.look(out); });
     return r < 0 ? r : out;
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernel_events/trace/tracepoints.h"
 #include "sim/os/exec/exec.h"
 #include "sim/os/process/process.h"
-#include "kernel_events/trace/tracepoints.h"
+#include "sim/os/ptrace/ptrace.h"
 #include "sim/os/sched/scheduler.h"
 #include "sim/os/signal/signals.h"
 #include "sim/os/time/time_keeper.h"
+#include "sim/os/uprobe_services.h"
 
 #include <sched.h>
 #include <algorithm>
@@ -206,13 +208,16 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
         k.perf().perf_event_free_task(c);
         return r;
     }
+    std::optional<UprobeServices::DupMmap> dup_mmap;
     if (flags & CLONE_VM) {
         c.as = t.as;
     } else {
+        dup_mmap.emplace(k.uprobe_glue());
         Frame g(k, KernelSymbol::dup_mm);
         c.as = t.as->fork();
     }
     c.mm = c.as.get();
+    k.uprobes().uprobe_copy_process(c, flags & CLONE_VFORK);
     if (flags & CLONE_CHILD_SETTID) c.set_child_tid = a.child_tid;
     if (flags & CLONE_CHILD_CLEARTID) c.clear_child_tid = a.child_tid;
     if (flags & CLONE_PARENT_SETTID) k.put(a.parent_tid, c.pid); // a bad address is ignored, as on Linux
@@ -220,6 +225,10 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
         k.perf().perf_event_free_task(c);
         return kERESTARTNOINTR; // it is about to end
     }
+    const int event = flags & CLONE_VFORK        ? ptrace_event_nr::vfork
+                      : a.exit_signal == SIGCHLD ? ptrace_event_nr::fork
+                                                 : ptrace_event_nr::clone;
+    const bool trace = !(flags & CLONE_UNTRACED) && ptrace_event_enabled(t, event);
     if (thread) {
         c.process->threads.push_back(&c);
         ++c.process->live;
@@ -230,8 +239,10 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
         c.parent->process->children.push_back(&c);
     }
     Task* child = owned.release();
+    ptrace_init_task(k, *child, t, trace || (flags & CLONE_PTRACE));
     child->fibre = std::make_unique<Fibre>([&k, child] { child_returns(k, *child); });
     k.register_task(*child);
+    dup_mmap.reset(); // probes find its address space from now on
     k.perf().perf_event_fork(*child);
     k.tracepoints().trace_task_newtask(*child, flags, 0);
     k.tracepoints().trace_sched_process_fork(t, *child);
@@ -242,10 +253,12 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
         ++child->refs;
     }
     k.sched().wake_up_new_task(*child);
+    if (trace) ptrace_event(k, event, static_cast<std::uint64_t>(pid));
     if (flags & CLONE_VFORK) {
         k.wait_event(done, [&] { return child->vfork_released || child->process->group_exit; });
         child->vfork_done = nullptr;
         k.drop_ref(*child);
+        ptrace_event(k, ptrace_event_nr::vfork_done, static_cast<std::uint64_t>(pid));
     }
     return pid;
 }

@@ -29,6 +29,9 @@ struct WaitResult {
 };
 std::int64_t do_wait(Kernel& k, Task& t, int type, int id, int options, WaitResult& result);
 
+/// Removes an ended task for good (release_task); with the last other thread its zombie leader may go, too.
+void release_task(Kernel& k, Task& t);
+
 /// exec: ends the other threads of the process. 0 or -EAGAIN.
 int de_thread(Kernel& k, Task& t);
 /// exec: timer_create's timers go.

@@ -4,6 +4,7 @@
 #include "kernel_events/debug_monitors.h"
 #include "kernel_events/trace/tracepoints.h"
 #include "sim/os/kernel.h"
+#include "sim/os/ptrace/ptrace.h"
 #include "sim/os/signal/signals.h"
 
 #include <cerrno>
@@ -35,6 +36,22 @@ constexpr SigSet kIgnore = bit(SIGCHLD) | bit(SIGCONT) | bit(SIGURG) | bit(SIGWI
 constexpr SigSet kCore = bit(SIGQUIT) | bit(SIGILL) | bit(SIGTRAP) | bit(SIGABRT) | bit(SIGFPE) | bit(SIGSEGV) |
                          bit(SIGBUS) | bit(SIGSYS) | bit(SIGXCPU) | bit(SIGXFSZ);
 
+constexpr bool is_restart(std::int64_t result) {
+    return result == kERESTARTSYS || result == kERESTARTNOINTR || result == kERESTARTNOHAND ||
+           result == kERESTART_RESTARTBLOCK;
+}
+
+/// No member of the process group has a parent in another group of the same session: nobody could continue it.
+bool is_orphaned_pgrp(const Kernel& k, const Process& group) {
+    for (const auto& [tid, t] : k.tasks()) {
+        const Process& p = *t->process;
+        if (p.leader != t || p.pgid != group.pgid || !t->parent || t->parent->pid <= 1) continue;
+        const Process& parent = *t->parent->process;
+        if (parent.pgid != p.pgid && parent.sid == p.sid) return false;
+    }
+    return true;
+}
+
 bool on_altstack(const Task& t, std::uint64_t sp) {
     return t.altstack_size && sp > t.altstack_sp && sp <= t.altstack_sp + t.altstack_size;
 }
@@ -52,7 +69,7 @@ T get(const std::vector<std::uint8_t>& f, std::uint64_t at) {
 
 void trace_deliver(Kernel& os, const SigInfo& info, const SigAction& action) {
     const IrqGuard guard(os); // under the lock of the signal handlers
-    std::int32_t words[3]; // si_signo, si_errno, si_code
+    std::int32_t words[3];    // si_signo, si_errno, si_code
     std::memcpy(words, info.raw.data(), sizeof words);
     os.tracepoints().trace_signal_deliver({words[0], words[1], words[2]}, action.handler, action.flags);
 }
@@ -141,94 +158,117 @@ std::int64_t Signals::sigreturn() {
     return static_cast<std::int64_t>(u.x[0]);
 }
 
-void Signals::do_notify_resume() {
-    Frame fr(os_, KernelSymbol::do_signal);
+bool Signals::get_signal(SigInfo& info, SigAction& action) {
     Task& t = os_.cur();
     Process& p = *t.process;
     for (;;) {
+        if (p.cld_stopped || p.cld_continued) {
+            const IrqGuard guard(os_);
+            const int why = p.cld_continued ? cld::continued : cld::stopped;
+            p.cld_stopped = p.cld_continued = false;
+            notify_parent_cldstop(t, false, why);
+            if (ptrace_reparented(*p.leader)) notify_parent_cldstop(*p.leader, true, why);
+            continue;
+        }
         if (p.group_exit || t.exec_killed) {
+            t.pending.set &= ~bit(SIGKILL); // its work is done; the stop at exit is still to come
             trace_deliver(os_, siginfo_user(SIGKILL, 0, 0, 0), SigAction{});
             os_.do_exit(p.group_exit ? p.group_exit_code : SIGKILL);
         }
-        if (p.group_stop_signal) {
-            stop_here(t);
+        if ((t.jobctl & jobctl::stop_pending) && do_signal_stop(0)) continue;
+        if (t.jobctl & jobctl::trap_mask) {
+            do_jobctl_trap();
             continue;
         }
-        SigInfo info;
-        if (!dequeue(t, t.blocked, info)) break;
-        const int signo = info.signo();
+        bool shared = false;
+        if (!dequeue(t, t.blocked, info, &shared)) return false;
+        int signo = info.signo();
+        if (t.ptrace && signo != SIGKILL) {
+            signo = ptrace_signal(info, shared);
+            if (!signo) continue;
+        }
         SigAction& entry = p.sighand->action[static_cast<unsigned>(signo)];
-        const SigAction action = entry;
-        trace_deliver(os_, info, action);
-        if (action.handler == 1) continue;
-        if (action.handler == 0) {
-            if (kIgnore & bit(signo)) continue;
-            if (kStop & bit(signo)) {
-                p.group_stop_signal = signo;
-                p.stop_reported = false;
-                p.continued = false;
-                const IrqGuard guard(os_);
-                for (Task* x : p.threads)
-                    if (x != &t) wake(*x, false);
-                notify_parent(*p.leader, 5 /* CLD_STOPPED */, signo);
-                continue;
-            }
-            // No core file is written, but a shell expects the bit where RLIMIT_CORE would allow one.
-            const bool core = (kCore & bit(signo)) && p.rlimits[4].cur != 0;
-            os_.do_group_exit(signo | (core ? 0x80 : 0));
+        trace_deliver(os_, info, entry);
+        if (entry.handler == 1) continue;
+        if (entry.handler != 0) {
+            action = entry;
+            if (entry.flags & kSaResethand) entry = SigAction{};
+            return true;
         }
-        restart_or_interrupt(t, action.flags & kSaRestart, true);
-        if (t.rseq) os_.rseq_handle_resume(t); // the handler returns to where an aborted sequence goes on
-        const SigSet old = t.restore_sigmask ? t.saved_sigmask : t.blocked;
-        t.restore_sigmask = false;
-        if (action.flags & kSaResethand) entry = SigAction{};
-        if (setup_frame(t, info, action, old)) {
-            // No room for the frame: fatal, unless another signal's handler has a stack to run on.
-            if (signo == SIGSEGV) entry = SigAction{};
-            force(t, siginfo_kernel(SIGSEGV));
+        if (kIgnore & bit(signo)) continue;
+        if (kStop & bit(signo)) {
+            if (signo != SIGSTOP && is_orphaned_pgrp(os_, p)) continue;
+            do_signal_stop(signo);
             continue;
         }
-        SigSet blocked = t.blocked | action.mask;
-        if (!(action.flags & kSaNodefer)) blocked |= bit(signo);
-        set_blocked(t, blocked);
-        t.fault_address = t.fault_code = 0;
+        // No core file is written, but a shell expects the bit where RLIMIT_CORE would allow one.
+        const bool core = (kCore & bit(signo)) && p.rlimits[4].cur != 0;
+        os_.do_group_exit(signo | (core ? 0x80 : 0));
     }
-    restart_or_interrupt(t, true, false);
+}
+
+void Signals::do_notify_resume() {
+    Frame fr(os_, KernelSymbol::do_signal);
+    Task& t = os_.cur();
+    // A system call to be restarted looks, to a tracer, as if it had not been made yet.
+    const bool in_syscall = t.syscall_nr != -1;
+    std::uint64_t continue_at = 0, restart_at = 0;
+    std::int64_t result = 0;
+    if (in_syscall) {
+        a64::CpuState& u = os_.user();
+        continue_at = u.pc;
+        restart_at = continue_at - 4;
+        result = static_cast<std::int64_t>(u.x[0]);
+        t.syscall_nr = -1;
+        t.syscall_restart = false;
+        if (is_restart(result)) {
+            u.x[0] = t.orig_x0;
+            u.pc = restart_at;
+        }
+    }
+    SigInfo info;
+    SigAction action;
+    const bool deliver = get_signal(info, action);
+    a64::CpuState& u = os_.user();
+    const bool restarts = in_syscall && is_restart(result) && u.pc == restart_at;
+    if (deliver) {
+        if (restarts && (result == kERESTARTNOHAND || result == kERESTART_RESTARTBLOCK ||
+                         (result == kERESTARTSYS && !(action.flags & kSaRestart)))) {
+            u.x[0] = static_cast<std::uint64_t>(-EINTR);
+            u.pc = continue_at;
+        }
+        handle_signal(info, action);
+        return;
+    }
+    if (restarts) {
+        if (result == kERESTART_RESTARTBLOCK) u.x[8] = 128; // restart_syscall
+        os_.perf().debug_monitors().user_rewind_single_step(t);
+    }
     if (t.restore_sigmask) {
         t.restore_sigmask = false;
         set_blocked(t, t.saved_sigmask);
     }
 }
 
-void Signals::restart_or_interrupt(Task& t, bool sa_restart, bool handler) {
-    if (!t.syscall_restart) return;
-    t.syscall_restart = false;
-    a64::CpuState& u = os_.user();
-    const auto code = static_cast<std::int64_t>(u.x[0]);
-    bool restart = true;
-    if (handler) {
-        if (code == kERESTARTNOHAND || code == kERESTART_RESTARTBLOCK) restart = false;
-        if (code == kERESTARTSYS) restart = sa_restart;
-    }
-    if (!restart) {
-        u.x[0] = static_cast<std::uint64_t>(-EINTR);
+void Signals::handle_signal(const SigInfo& info, const SigAction& action) {
+    Task& t = os_.cur();
+    const int signo = info.signo();
+    if (t.rseq) os_.rseq_handle_resume(t); // the handler returns to where an aborted sequence goes on
+    const SigSet old = t.restore_sigmask ? t.saved_sigmask : t.blocked;
+    t.restore_sigmask = false;
+    if (setup_frame(t, info, action, old)) {
+        // No room for the frame: fatal, unless another signal's handler has a stack to run on.
+        if (signo == SIGSEGV) t.process->sighand->action[SIGSEGV] = SigAction{};
+        force(t, siginfo_kernel(SIGSEGV));
         return;
     }
-    u.x[0] = t.orig_x0;
-    u.pc -= 4;
-    os_.perf().debug_monitors().user_rewind_single_step(t);
-    if (code == kERESTART_RESTARTBLOCK) u.x[8] = 128; // restart_syscall
-}
-
-void Signals::stop_here(Task& t) {
-    t.state = TaskState::stopped;
-    while (t.process->group_stop_signal && !(t.pending.set & bit(SIGKILL)) &&
-           !(t.process->shared_pending.set & bit(SIGKILL)) && !t.process->group_exit) {
-        t.state = TaskState::stopped;
-        os_.schedule();
-    }
-    t.state = TaskState::running;
-    if ((t.pending.set | t.process->shared_pending.set) & bit(SIGKILL)) t.process->group_stop_signal = 0;
+    SigSet blocked = t.blocked | action.mask;
+    if (!(action.flags & kSaNodefer)) blocked |= bit(signo);
+    set_blocked(t, blocked);
+    t.fault_address = t.fault_code = 0;
+    // A step that ends in a handler has been done: the tracer sees the handler's first instruction.
+    os_.perf().debug_monitors().user_regs_reset_single_step(t.pt_regs, t);
+    if (t.tif_singlestep) ptrace_notify(os_, SIGTRAP, 0);
 }
 
 } // namespace rkperf::os

@@ -30,6 +30,12 @@ int SigInfo::signo() const {
     return n;
 }
 
+int SigInfo::code() const {
+    std::int32_t n;
+    std::memcpy(&n, raw.data() + 8, sizeof n);
+    return n;
+}
+
 SigInfo siginfo_user(int signo, int code, int pid, std::uint32_t uid, std::uint64_t value) {
     SigInfo i = base(signo, code);
     set<std::int32_t>(i, 16, pid);
@@ -44,9 +50,9 @@ SigInfo siginfo_fault(int signo, int code, std::uint64_t addr) {
     return i;
 }
 
-SigInfo siginfo_child(int code, int pid, std::uint32_t uid, int status, std::uint64_t utime_ticks,
+SigInfo siginfo_child(int signo, int code, int pid, std::uint32_t uid, int status, std::uint64_t utime_ticks,
                       std::uint64_t stime_ticks) {
-    SigInfo i = base(SIGCHLD, code);
+    SigInfo i = base(signo, code);
     set<std::int32_t>(i, 16, pid);
     set<std::uint32_t>(i, 20, uid);
     set<std::int32_t>(i, 24, status);

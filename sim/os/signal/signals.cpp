@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sending and dequeuing. Delivery to the user stack is in frame.cpp.
+// Sending and dequeuing. Stops are in jobctl.cpp, delivery to the user stack is in frame.cpp.
 #include "sim/os/signal/signals.h"
 
 #include "kernel_events/trace/tracepoints.h"
 #include "sim/os/irq/gic_driver.h"
 #include "sim/os/kernel.h"
+#include "sim/os/ptrace/ptrace.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -21,10 +22,12 @@ constexpr SigSet kSynchronous = bit(SIGSEGV) | bit(SIGBUS) | bit(SIGILL) | bit(S
 constexpr SigSet kStopSignals = bit(SIGSTOP) | bit(SIGTSTP) | bit(SIGTTIN) | bit(SIGTTOU);
 constexpr SigSet kIgnoredByDefault = bit(SIGCHLD) | bit(SIGCONT) | bit(SIGURG) | bit(SIGWINCH);
 constexpr int kFirstRealtime = 32, kCapKill = 5;
+constexpr std::uint64_t kNsPerClockTick = 10'000'000;
 
 bool ignored(const Task& t, int signo) {
     if (t.process->leader->pid == 1) return true;                // has no handlers and cannot be killed
     if ((t.blocked | t.real_blocked) & bit(signo)) return false; // may be caught once it is unblocked
+    if (t.ptrace && signo != SIGKILL) return false;              // the tracer sees them all
     const std::uint64_t h = t.process->sighand->action[static_cast<unsigned>(signo)].handler;
     return h == 1 || (h == 0 && (kIgnoredByDefault & bit(signo)));
 }
@@ -50,12 +53,17 @@ void remove_all(PendingSignals& p, SigSet which) {
 } // namespace
 
 bool Signals::pending(const Task& t) {
-    return ((t.pending.set | t.process->shared_pending.set) & ~t.blocked) || t.process->group_exit || t.exec_killed ||
-           (t.process->group_stop_signal && t.as);
+    const Process& p = *t.process;
+    return ((t.pending.set | p.shared_pending.set) & ~t.blocked) || p.group_exit || t.exec_killed ||
+           (t.jobctl & jobctl::pending_mask) || p.cld_stopped || p.cld_continued;
 }
 
+bool Signals::fatal_pending(const Task& t) { return t.pending.set & bit(SIGKILL); }
+
 void Signals::wake(Task& t, bool fatal) {
-    if (t.state == TaskState::interruptible || (fatal && t.state == TaskState::stopped)) {
+    if (fatal) t.jobctl &= ~(jobctl::stopped | jobctl::traced);
+    const bool stopped = t.state == TaskState::stopped || t.state == TaskState::traced;
+    if (t.state == TaskState::interruptible || (fatal && stopped)) {
         os_.wake_up_process(t);
     } else if (t.on_cpu >= 0 && t.on_cpu != os_.this_cpu()) {
         os_.gic().send(t.on_cpu, Ipi::reschedule); // leaves EL0 and looks at its signals
@@ -66,12 +74,15 @@ int Signals::send_thread(Task& t, const SigInfo& info) { return queue(t, t.pendi
 
 int Signals::send_process(Task& any, const SigInfo& info) {
     Process& p = *any.process;
-    // The thread that will take it: the leader if it can, else any that does not block it.
+    // The thread that will take it: the leader if it can, else any that does not block it and is not stopped.
     Task* target = nullptr;
     const SigSet b = bit(info.signo());
-    if (!p.leader->exiting && !(p.leader->blocked & b)) target = p.leader;
+    const auto wants = [&](const Task& t) {
+        return !t.exiting && !(t.blocked & b) && !(t.jobctl & (jobctl::stopped | jobctl::traced));
+    };
+    if (wants(*p.leader)) target = p.leader;
     for (Task* t : p.threads)
-        if (!target && !t->exiting && !(t->blocked & b)) target = t;
+        if (!target && wants(*t)) target = t;
     return queue(target ? *target : any, p.shared_pending, info, target);
 }
 
@@ -80,17 +91,11 @@ int Signals::queue(Task& t, PendingSignals& where, const SigInfo& info, Task* wa
     Process& p = *t.process;
     const IrqGuard guard(os_);
     Frame f(os_, KernelSymbol::__send_signal_locked);
+    if (p.group_exit) return 0; // it is dying
     if (signo == SIGCONT) {
         remove_all(p.shared_pending, kStopSignals);
         for (Task* x : p.threads) remove_all(x->pending, kStopSignals);
-        if (p.group_stop_signal) {
-            p.group_stop_signal = 0;
-            p.continued = true;
-            p.stop_reported = false;
-            for (Task* x : p.threads)
-                if (x->state == TaskState::stopped) os_.wake_up_process(*x);
-            notify_parent(*p.leader, 6 /* CLD_CONTINUED */, SIGCONT);
-        }
+        continue_group(p);
     } else if (bit(signo) & kStopSignals) {
         remove_all(p.shared_pending, bit(SIGCONT));
         for (Task* x : p.threads) remove_all(x->pending, bit(SIGCONT));
@@ -106,7 +111,7 @@ int Signals::queue(Task& t, PendingSignals& where, const SigInfo& info, Task* wa
     where.set |= bit(signo);
     where.queue.push_back(info);
     if (signo == SIGKILL) {
-        for (Task* x : p.threads) wake(*x, true);
+        kill_all_threads(p, SIGKILL);
     } else if (wake_target && !(wake_target->blocked & bit(signo))) {
         wake(*wake_target, false);
     }
@@ -169,7 +174,18 @@ std::int64_t Signals::tgkill(int tgid, int tid, int signo) {
     return 0;
 }
 
-bool Signals::dequeue(Task& t, SigSet blocked, SigInfo& info) {
+void Signals::kill_all_threads(Process& p, int signo) {
+    p.group_exit = true;
+    p.group_exit_code = signo;
+    p.group_stop_count = 0;
+    for (Task* x : p.threads) {
+        clear_jobctl_pending(*x, jobctl::pending_mask);
+        x->pending.set |= bit(SIGKILL);
+        wake(*x, true);
+    }
+}
+
+bool Signals::dequeue(Task& t, SigSet blocked, SigInfo& info, bool* shared) {
     for (PendingSignals* p : {&t.pending, &t.process->shared_pending}) {
         const SigSet ready = p->set & ~blocked;
         if (!ready) continue;
@@ -186,6 +202,8 @@ bool Signals::dequeue(Task& t, SigSet blocked, SigInfo& info) {
         const bool more =
             std::any_of(p->queue.begin(), p->queue.end(), [&](const SigInfo& i) { return i.signo() == signo; });
         if (!more) p->set &= ~bit(signo);
+        if (shared) *shared = p != &t.pending;
+        if (bit(signo) & kStopSignals) t.jobctl |= jobctl::stop_dequeued;
         return true;
     }
     return false;
@@ -223,26 +241,41 @@ int Signals::do_sigaction(Task& t, int signo, const SigAction* act, SigAction* o
     return 0;
 }
 
-void Signals::notify_parent(Task& leader, int code, int status) {
-    if (!leader.parent || leader.parent->pid == 0) return;
+bool Signals::notify_parent(Task& t, int signo) {
+    Task* to = t.ptrace ? t.ptrace.tracer : t.parent;
+    if (!to || to->pid == 0) return false;
     const IrqGuard guard(os_);
-    Process& parent = *leader.parent->process;
+    Process& parent = *to->process;
     const SigAction& chld = parent.sighand->action[SIGCHLD];
-    int value = status;
-    if (!code) {
-        const int sig = status & 0x7f;
-        code = !sig ? 1 /* CLD_EXITED */ : status & 0x80 ? 3 /* CLD_DUMPED */ : 2 /* CLD_KILLED */;
-        value = sig ? sig : status >> 8;
+    bool reaped = false;
+    if (!t.ptrace && signo == SIGCHLD && (chld.handler == 1 || (chld.flags & 2 /* SA_NOCLDWAIT */))) {
+        reaped = true;
+        if (chld.handler == 1) signo = 0;
     }
-    const int signo = leader.exit_signal > 0 ? leader.exit_signal : SIGCHLD;
-    const bool stop = code >= 4;
-    if (!(stop && (chld.flags & 1 /* SA_NOCLDSTOP */)) && !(signo == SIGCHLD && chld.handler == 1)) {
-        constexpr std::uint64_t kNsPerClockTick = 10'000'000;
-        SigInfo info = siginfo_child(code, leader.pid, leader.cred.uid, value, leader.process->utime / kNsPerClockTick,
-                                     leader.process->stime / kNsPerClockTick);
-        const std::int32_t n = signo;
-        std::copy_n(reinterpret_cast<const std::uint8_t*>(&n), 4, info.raw.begin());
-        send_process(*parent.leader, info);
+    if (signo > 0) {
+        const int sig = t.exit_code & 0x7f;
+        const int code = !sig ? cld::exited : t.exit_code & 0x80 ? cld::dumped : cld::killed;
+        const int status = sig ? sig : t.exit_code >> 8;
+        send_process(*to, siginfo_child(signo, code, t.pid, t.cred.uid, status, t.process->utime / kNsPerClockTick,
+                                        t.process->stime / kNsPerClockTick));
+    }
+    parent.wait_chldexit->wake_up_all();
+    return reaped;
+}
+
+void Signals::notify_parent_cldstop(Task& task, bool for_ptracer, int why) {
+    const Task& t = for_ptracer ? task : *task.process->leader;
+    Task* to = for_ptracer ? t.ptrace.tracer : t.parent;
+    if (!to || to->pid == 0) return;
+    const IrqGuard guard(os_);
+    Process& parent = *to->process;
+    const SigAction& chld = parent.sighand->action[SIGCHLD];
+    if (chld.handler != 1 && !(chld.flags & 1 /* SA_NOCLDSTOP */)) {
+        const int status = why == cld::continued ? SIGCONT
+                           : why == cld::stopped ? t.process->group_stop_code & 0x7f
+                                                 : t.ptrace.stop_code & 0x7f;
+        send_process(*to, siginfo_child(SIGCHLD, why, t.pid, t.cred.uid, status, t.process->utime / kNsPerClockTick,
+                                        t.process->stime / kNsPerClockTick));
     }
     parent.wait_chldexit->wake_up_all();
 }

@@ -11,7 +11,7 @@ namespace rkperf::os {
 /// Builders of siginfo_t (asm-generic layout, 128 bytes).
 SigInfo siginfo_user(int signo, int code, int pid, std::uint32_t uid, std::uint64_t value = 0);
 SigInfo siginfo_fault(int signo, int code, std::uint64_t addr);
-SigInfo siginfo_child(int code, int pid, std::uint32_t uid, int status, std::uint64_t utime_ticks,
+SigInfo siginfo_child(int signo, int code, int pid, std::uint32_t uid, int status, std::uint64_t utime_ticks,
                       std::uint64_t stime_ticks);
 SigInfo siginfo_poll(int signo, int code, std::int64_t band, int fd);
 SigInfo siginfo_perf(std::uint64_t addr, std::uint32_t type, std::uint64_t data); ///< SIGTRAP TRAP_PERF
@@ -36,9 +36,11 @@ class Signals {
     /// Makes a task notice its pending signals: wakes it from an interruptible sleep (`fatal`: from a stop too) or kicks
     /// it out of EL0.
     void wake(Task& t, bool fatal);
-    static bool pending(const Task& t); ///< an unblocked one, or an exit or stop to do
-    /// Takes the next signal that the mask lets through (lowest number first, synchronous ones before).
-    bool dequeue(Task& t, SigSet mask, SigInfo& info);
+    static bool pending(const Task& t);       ///< an unblocked one, or an exit, stop or trap to do
+    static bool fatal_pending(const Task& t); ///< SIGKILL is on its way to this thread
+    /// Takes the next signal that the mask lets through (lowest number first, synchronous ones before). `shared`: whether
+    /// it was the process's.
+    bool dequeue(Task& t, SigSet mask, SigInfo& info, bool* shared = nullptr);
     /// Before the return to EL0: delivers what is pending, restarts or ends the interrupted system call.
     void do_notify_resume();
     std::int64_t sigreturn(); ///< rt_sigreturn; returns x0 of the restored frame
@@ -46,15 +48,38 @@ class Signals {
     void flush_ignored(Process& p, int signo);
     /// exec: handlers back to default.
     void flush_handlers(Task& t);
-    void notify_parent(Task& leader, int code, int status);
+    /// Tells whoever waits for `t` (tracer or parent) that it has ended, with `signo` (<= 0: none). True if nobody will
+    /// reap it, because the parent ignores SIGCHLD.
+    bool notify_parent(Task& t, int signo);
     int setup_frame(Task& t, const SigInfo& info, const SigAction& action, SigSet old_mask);
     int do_sigaction(Task& t, int signo, const SigAction* act, SigAction* old);
 
+    // --- stops, of the group and for a tracer (jobctl.cpp); interrupts masked ---
+    /// Asks a thread to stop or trap; false if it is about to die.
+    static bool set_jobctl_pending(Task& t, std::uint32_t mask);
+    static void clear_jobctl_pending(Task& t, std::uint32_t mask);
+    /// This thread has done its part of the group stop; true if it was the last.
+    bool participate_group_stop(Task& t);
+    /// A seized task looks at the state of its group anew.
+    void ptrace_trap_notify(Task& t);
+    /// Wakes a task that signals pending wake; `resume`: out of a ptrace stop, too.
+    void ptrace_wake(Task& t, bool resume);
+    /// CLD_STOPPED, CLD_CONTINUED or CLD_TRAPPED to the tracer of `t`, or to the parent of its process.
+    void notify_parent_cldstop(Task& t, bool for_ptracer, int why);
+    /// Marks the process as killed by `signo`, every thread of it.
+    void kill_all_threads(Process& p, int signo);
+
   private:
     int queue(Task& t, PendingSignals& where, const SigInfo& info, Task* wake_target);
-    /// Resolves a restart code left by the interrupted system call.
-    void restart_or_interrupt(Task& t, bool sa_restart, bool handler);
-    void stop_here(Task& t);
+    /// The next signal with a handler; stops, traps and dies on the way.
+    bool get_signal(SigInfo& info, SigAction& action);
+    void handle_signal(const SigInfo& info, const SigAction& action);
+    /// Starts or joins a group stop; true if current has slept in it.
+    bool do_signal_stop(int signo);
+    void do_jobctl_trap();
+    /// Shows a signal to the tracer; the signal to go on with, 0 for none.
+    int ptrace_signal(SigInfo& info, bool shared);
+    void continue_group(Process& p);
 
     Kernel& os_;
 };

@@ -5,6 +5,7 @@
 #include "kernel_events/debug_monitors.h"
 #include "kernel_events/trace/tracepoints.h"
 #include "sim/os/exec/id_registers.h"
+#include "sim/os/ptrace/ptrace.h"
 #include "sim/os/signal/signals.h"
 #include "sim/os/syscall/tables.h"
 
@@ -21,18 +22,14 @@ constexpr int kMaxSyscalls = 512;
 std::array<const SyscallRow*, kMaxSyscalls> build_table() {
     std::array<const SyscallRow*, kMaxSyscalls> table{};
     for (const auto rows : {fs_syscalls(), mm_syscalls(), process_syscalls(), signal_syscalls(), time_syscalls(),
-                            misc_syscalls(), perf_syscalls()})
+                            misc_syscalls(), perf_syscalls(), ptrace_syscalls(), process_vm_syscalls()})
         for (const SyscallRow& r : rows) table[static_cast<unsigned>(r.nr)] = &r;
     return table;
 }
 
-void do_syscall(Kernel& k, Task& t) {
-    a64::CpuState& u = k.user();
-    const int nr = static_cast<int>(u.x[8]);
-    t.syscall_nr = nr;
-    t.orig_x0 = u.x[0];
-    const int cpu = k.this_cpu();
-    for (auto* o : k.observers()) o->syscall(cpu, t, nr, true);
+void call(Kernel& k, Task& t, int nr) {
+    const a64::CpuState& u = k.user();
+    for (auto* o : k.observers()) o->syscall(k.this_cpu(), t, nr, true);
     std::int64_t result = -ENOSYS;
     const SyscallRow* row = find_syscall(nr);
     k.tracepoints().trace_sys_enter(t.pt_regs, nr);
@@ -48,10 +45,25 @@ void do_syscall(Kernel& k, Task& t) {
     k.user().x[0] = static_cast<std::uint64_t>(result);
     t.pt_regs.regs[0] = static_cast<std::uint64_t>(result);
     k.tracepoints().trace_sys_exit(t.pt_regs, nr, result);
-    if (result <= kERESTARTSYS && result >= kERESTART_RESTARTBLOCK) t.syscall_restart = true;
-    // What steps the task, be it only perf past a breakpoint, is told of a step (syscall_trace_exit).
-    if (t.tif_singlestep) k.signals().force(t, siginfo_user(SIGTRAP, 0, 0, 0));
     for (auto* o : k.observers()) o->syscall(k.this_cpu(), t, nr, false);
+}
+
+void do_syscall(Kernel& k, Task& t) {
+    a64::CpuState& u = k.user();
+    int nr = static_cast<int>(u.x[8]);
+    t.syscall_nr = nr;
+    t.orig_x0 = u.x[0];
+    bool skip = false;
+    if (has_syscall_work(t)) {
+        if (nr == -1)
+            u.x[0] = static_cast<std::uint64_t>(-ENOSYS); // what a call of no number returns, unless it is changed
+        nr = syscall_trace_enter(k, t);
+        skip = nr == -1;
+    }
+    if (!skip) call(k, t, nr);
+    syscall_trace_exit(k, t);
+    const auto result = static_cast<std::int64_t>(k.user().x[0]);
+    if (t.syscall_nr != -1 && result <= kERESTARTSYS && result >= kERESTART_RESTARTBLOCK) t.syscall_restart = true;
 }
 
 void do_fault(Kernel& k, Task& t, bool exec) {

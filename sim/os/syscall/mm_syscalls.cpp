@@ -54,42 +54,6 @@ std::int64_t sys_mlockall(Kernel&, Task& t, const SyscallArgs& a) {
 }
 std::int64_t sys_munlockall(Kernel&, Task& t, const SyscallArgs&) { return lock_all(t, false); }
 
-std::int64_t remote_vec(Kernel& k, const SyscallArgs& a, bool write) {
-    constexpr std::uint64_t kMaxIov = 1024;
-    if (a[5]) return -EINVAL;
-    if (a[2] > kMaxIov || a[4] > kMaxIov) return -EINVAL;
-    Task* other = k.find_task(static_cast<int>(a[0]));
-    if (!other || !other->as) return -ESRCH;
-    if (!k.ptrace_may_access(other)) return -EPERM;
-    const std::shared_ptr<AddressSpace> as = other->as; // it may end meanwhile
-    std::vector<std::uint64_t> local(a[2] * 2), remote(a[4] * 2);
-    if (k.get_user(local.data(), a[1], local.size() * 8) || k.get_user(remote.data(), a[3], remote.size() * 8))
-        return -EFAULT;
-    std::int64_t total = 0;
-    std::size_t l = 0;
-    std::uint64_t loff = 0;
-    for (std::size_t r = 0; r < remote.size(); r += 2) {
-        std::uint64_t done = 0;
-        while (done < remote[r + 1]) {
-            while (l < local.size() && loff == local[l + 1]) l += 2, loff = 0;
-            if (l >= local.size()) return total;
-            const std::uint64_t n = std::min({remote[r + 1] - done, local[l + 1] - loff, kPageSize});
-            std::vector<std::uint8_t> buffer(n);
-            if (write && k.get_user(buffer.data(), local[l] + loff, n)) return total ? total : -EFAULT;
-            const std::size_t got = k.access_remote(*as, remote[r] + done, buffer.data(), n, write);
-            if (!got) return total ? total : -EFAULT;
-            if (!write && k.put_user(local[l] + loff, buffer.data(), got)) return total ? total : -EFAULT;
-            total += static_cast<std::int64_t>(got);
-            done += got;
-            loff += got;
-            if (got < n) return total;
-        }
-    }
-    return total;
-}
-std::int64_t sys_process_vm_readv(Kernel& k, Task&, const SyscallArgs& a) { return remote_vec(k, a, false); }
-std::int64_t sys_process_vm_writev(Kernel& k, Task&, const SyscallArgs& a) { return remote_vec(k, a, true); }
-
 constexpr SyscallRow kRows[] = {
     {214, "brk", sys_brk, 1},
     {215, "munmap", sys_munmap, 2},
@@ -103,8 +67,6 @@ constexpr SyscallRow kRows[] = {
     {231, "munlockall", sys_munlockall, 0},
     {232, "mincore", sys_mincore, 3},
     {233, "madvise", sys_madvise, 3},
-    {270, "process_vm_readv", sys_process_vm_readv, 6},
-    {271, "process_vm_writev", sys_process_vm_writev, 6},
     {284, "mlock2", sys_mlock2, 3},
 };
 

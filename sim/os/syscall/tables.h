@@ -15,5 +15,7 @@ std::span<const SyscallRow> signal_syscalls();
 std::span<const SyscallRow> time_syscalls();
 std::span<const SyscallRow> misc_syscalls();
 std::span<const SyscallRow> perf_syscalls();
+std::span<const SyscallRow> ptrace_syscalls();
+std::span<const SyscallRow> process_vm_syscalls();
 
 } // namespace rkperf::os
