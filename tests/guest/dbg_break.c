@@ -54,6 +54,7 @@ static uint64_t count(int fd) {
 static void on(int fd) { ioctl(fd, PERF_EVENT_IOC_ENABLE, 0); }
 static void off(int fd) { ioctl(fd, PERF_EVENT_IOC_DISABLE, 0); }
 
+// A conditional instruction is hit whatever its condition [DBG-018]; the next instruction is what is hit [DBG-017].
 static void kinds(void) {
     static const struct {
         const char* name;
@@ -71,6 +72,7 @@ static void kinds(void) {
     }
 }
 
+// The step off one breakpoint ends at the next one, which is hit then [DBG-049].
 static void together(void) {
     char* at[] = {c_cbz, c_load, c_store, c_bl, c_leaf, c_ret};
     int fd[6], wp = open_at(HW_BREAKPOINT_RW, &cell, 8, 0, -1, 0);
@@ -138,6 +140,92 @@ static void with_signals(void) {
         pc_of == (uint64_t)brk_at);
     close(at);
     close(next);
+}
+
+// What the kernel emulates counts as stepped: the breakpoint behind it is hit [DBG-074]. HLT is undefined [DBG-056].
+void mrs_code(void);
+extern char mrs_at[], mrs_next[], hlt_at[];
+asm(".text\nmrs_code: nop\nmrs_at: mrs x0, midr_el1\nmrs_next: nop\nhlt_at: hlt #0\n ret\n"
+    ".global mrs_code, mrs_at, mrs_next, hlt_at\n");
+static void on_ill(int sig, siginfo_t* si, void* uc) {
+    (void)sig;
+    signals++;
+    code_of = si->si_code;
+    pc_of = ((ucontext_t*)uc)->uc_mcontext.pc;
+    ((ucontext_t*)uc)->uc_mcontext.pc += 4;
+}
+static void emulated(void) {
+    struct sigaction sa = {.sa_sigaction = on_ill, .sa_flags = SA_SIGINFO};
+    sigaction(SIGILL, &sa, NULL);
+    int at = bp(mrs_at), next = bp(mrs_next), hlt = bp(hlt_at);
+    signals = 0;
+    on(at);
+    on(next);
+    on(hlt);
+    for (int i = 0; i < 3; i++) mrs_code();
+    off(at);
+    off(next);
+    off(hlt);
+    say("mrs %lu, behind it %lu, hlt %lu, signals %d, code %d, at the hlt %d", count(at), count(next), count(hlt), signals,
+        code_of, pc_of == (uint64_t)hlt_at);
+    close(at);
+    close(next);
+    close(hlt);
+}
+
+// A pc that is not aligned is no hit [DBG-048]; several breakpoints on one instruction are one exception, which each of
+// them counts [DBG-023].
+static void on_bad_pc(int sig, siginfo_t* si, void* uc) {
+    (void)sig;
+    signals++;
+    code_of = si->si_code;
+    pc_of = ((ucontext_t*)uc)->uc_mcontext.pc;
+    ((ucontext_t*)uc)->uc_mcontext.pc = ((ucontext_t*)uc)->uc_mcontext.regs[30];
+}
+static void new_code(void) {
+    struct sigaction sa = {.sa_sigaction = on_bad_pc, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSEGV, &sa, NULL);
+    sigaction(SIGBUS, &sa, NULL);
+    uint32_t* page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    page[0] = page[1] = 0xd65f03c0; // ret
+    int there = bp(page), odd = open_at(HW_BREAKPOINT_X, (char*)page + 6, 2, 0, -1, 0);
+    on(there);
+    on(odd);
+    signals = 0;
+    mprotect(page, PAGE, PROT_READ | PROT_EXEC);
+    __builtin___clear_cache((char*)page, (char*)page + 8);
+    ((void (*)(void))page)();
+    ((void (*)(void))((char*)page + 6))();
+    say("executable: %lu, not aligned: %lu, signals %d", count(there), count(odd), signals);
+    off(odd);
+    int again = bp(page);
+    on(again);
+    ((void (*)(void))page)();
+    say("two on one instruction: %lu %lu", count(there), count(again));
+    close(there);
+    close(odd);
+    close(again);
+    munmap(page, PAGE);
+}
+
+// A signal that the hit itself sends is taken before the step [DBG-068]: the instruction is hit again.
+static int traps, trap_fd;
+static void on_sigtrap(int sig) {
+    (void)sig;
+    if (++traps == 3) ioctl(trap_fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+static void sigtrap(void) {
+    struct perf_event_attr a = {.type = PERF_TYPE_BREAKPOINT, .size = sizeof a, .disabled = 1, .sigtrap = 1,
+                                .remove_on_exec = 1, .sample_period = 1, .exclude_kernel = 1, .exclude_hv = 1};
+    a.bp_type = HW_BREAKPOINT_X;
+    a.bp_addr = (uint64_t)c_leaf;
+    a.bp_len = 8;
+    signal(SIGTRAP, on_sigtrap);
+    trap_fd = syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
+    on(trap_fd);
+    uint64_t r = code(2, &cell);
+    say("sigtrap: %lu, signals %d, result %lu", count(trap_fd), traps, r);
+    close(trap_fd);
 }
 
 // The first instruction of a handler, and what sigreturn goes back to.
@@ -222,6 +310,12 @@ int main(void) {
     lengths();
     say("[with_signals]");
     with_signals();
+    say("[emulated]");
+    emulated();
+    say("[new_code]");
+    new_code();
+    say("[sigtrap]");
+    sigtrap();
     say("[in_handler]");
     in_handler();
     say("[first_touch]");

@@ -52,6 +52,8 @@ static int fds[3];
         say("%s: r %lu w %lu rw %lu", text, n[0], n[1], n[2]);                                                   \
     } while (0)
 
+// [DBG-029]; PRFM and cache maintenance never, DC ZVA as a store of its block [DBG-034]; a store-exclusive that fails does
+// not, a load-exclusive does [DBG-035].
 static void kinds_of_access(void) {
     uint8_t* w = area + 128 + 24; // 4 bytes are watched
     static const unsigned types[] = {HW_BREAKPOINT_R, HW_BREAKPOINT_W, HW_BREAKPOINT_RW};
@@ -85,6 +87,7 @@ static void kinds_of_access(void) {
     for (int k = 0; k < 3; k++) close(fds[k]);
 }
 
+// Atomics load and store, CAS even if it fails [DBG-035][DBG-052].
 static void atomics(void) {
     uint8_t* w = area + 256;
     static const unsigned types[] = {HW_BREAKPOINT_R, HW_BREAKPOINT_W, HW_BREAKPOINT_RW};
@@ -103,7 +106,7 @@ static void boundaries(void) {
     uint8_t *line = area + 64 * 9, *page = area + 4096;
     int a = watch(HW_BREAKPOINT_W, line, 1), b = watch(HW_BREAKPOINT_W, page, 1), c = watch(HW_BREAKPOINT_W, page - 1, 1);
     uint64_t v = 0x1122334455667788;
-    for (int o = -8; o <= 1; o++) {
+    for (int o = -8; o <= 0; o++) {
         on(a);
         memcpy(line + o, &v, 8);
         asm volatile("str %0, [%1]" : : "r"(v), "r"(line + o) : "memory");
@@ -142,7 +145,7 @@ static void neighbours(void) {
     close(c);
 }
 
-// A store that faults is no hit; when it is repeated it is one.
+// [DBG-036]: a store that faults is no hit; when it is repeated it is one.
 static sigjmp_buf jump;
 static int faults;
 static void on_segv(int sig, siginfo_t* si, void* uc) {

@@ -142,9 +142,9 @@ TEST_CASE("exceptions go by ESR bits 29:27", "[DBG-050][DBG-051][DBG-066][DBG-06
         DbgEvt evt;
         int signo, code;
     };
-    const Case cases[] = {{0x30, DbgEvt::hwbp, SIGTRAP, TRAP_HWBKPT},
-                          {0x34, DbgEvt::hwwp, SIGTRAP, TRAP_HWBKPT},
-                          {0x38, DbgEvt::bkpt32, SIGTRAP, TRAP_BRKPT},
+    const Case cases[] = {{0x30, DbgEvt::hwbp, SIGTRAP, ke::TRAP_HWBKPT},
+                          {0x34, DbgEvt::hwwp, SIGTRAP, ke::TRAP_HWBKPT},
+                          {0x38, DbgEvt::bkpt32, SIGTRAP, ke::TRAP_BRKPT},
                           {0x3a, DbgEvt::vector_catch, SIGKILL, 0}};
     for (const Case& c : cases) {
         Bench b;
@@ -182,7 +182,7 @@ TEST_CASE("the step handler: suspended breakpoints, hooks, signal", "[DBG-066][D
     regs.pc = 0x4000;
     step(regs);
     REQUIRE(b.k.faults.size() == 1);
-    CHECK(b.k.faults[0].code == TRAP_TRACE);
+    CHECK(b.k.faults[0].code == ke::TRAP_TRACE);
     CHECK(b.k.faults[0].addr == 0x4000);
     CHECK(b.k.faults[0].esr == 0);        // thread.fault_code stays
     CHECK((regs.pstate & spsr::SS) != 0); // goes on stepping
@@ -226,7 +226,7 @@ TEST_CASE("BRK hooks go by immediate; the first registered wins", "[DBG-070][DBG
     b.exception(esr::kBrk, 7, regs);     // declined
     b.exception(esr::kBrk, 0xa00, regs); // nobody's
     REQUIRE(b.k.faults.size() == 2);
-    CHECK(b.k.faults[1].code == TRAP_BRKPT);
+    CHECK(b.k.faults[1].code == ke::TRAP_BRKPT);
     CHECK(b.k.faults[1].addr == 0x4000);
     PtRegs kernel = Bench::kernel_regs();
     b.exception(esr::kBrk, 5, kernel);

@@ -191,16 +191,21 @@ TEST_CASE("install and uninstall: order of the writes, lowest free slot", "[HWBP
     REQUIRE(w.k.debug_writes.size() == 1); // MDE is still needed, the value stays
     CHECK(w.k.debug_writes[0].reg == sysreg::DBGBCR_EL1(0));
     CHECK(w.k.debug_writes[0].value == 0);
-    const int c = w.live(bp_attr(HW_BREAKPOINT_X, kCode + 8, 8));
+    PerfEvent c; // not by the scheduler, which would take b out and in too
+    c.hw.breakpoint = std::make_shared<ArchBreakpoint>(*w.event(b).hw.breakpoint);
+    c.hw.breakpoint->address = kCode + 8;
+    CHECK(w.hw().arch_install_hw_breakpoint(c) == 0);
     CHECK(w.reg(sysreg::DBGBVR_EL1(0)) == kCode + 8);
     w.k.debug_writes.clear();
-    w.disable(c);
+    w.hw().arch_uninstall_hw_breakpoint(c);
     w.disable(b);
     REQUIRE(w.k.debug_writes.size() == 3);
     CHECK(w.k.debug_writes[1].reg == sysreg::DBGBCR_EL1(1));
     CHECK(w.k.debug_writes[2].reg == sysreg::MDSCR_EL1);
     CHECK((w.k.debug_writes[2].value & mdscr::MDE) == 0);
     // The scheduler cannot ask for more than there is, but a caller could.
+    w.k.close(a);
+    w.k.close(b);
     std::vector<PerfEvent*> six;
     for (int i = 0; i < 6; ++i) six.push_back(&w.event(w.live(bp_attr(HW_BREAKPOINT_X, kCode, 8))));
     PerfEvent extra;
@@ -291,7 +296,7 @@ TEST_CASE("a debugger's step goes on after the kernel's own", "[HWBP-066][HWBP-0
     CHECK_FALSE(w.task.debug.suspended_step);
     CHECK(w.task.tif_singlestep); // still the debugger's
     REQUIRE(w.k.faults.size() == 1);
-    CHECK(w.k.faults[0].code == TRAP_TRACE);
+    CHECK(w.k.faults[0].code == ke::TRAP_TRACE);
     CHECK(w.k.faults[0].addr == kCode + 4);
 }
 

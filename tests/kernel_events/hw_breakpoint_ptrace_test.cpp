@@ -63,13 +63,13 @@ TEST_CASE("setting an address makes a disabled bp; a hit is a signal before the 
     w.perf.debug_monitors().do_debug_exception(0x401000, esr::make(esr::kBreakpointLower, 0x22), w.child.regs);
     REQUIRE(w.k.faults.size() == 1);
     CHECK(w.k.faults[0].signo == SIGTRAP);
-    CHECK(w.k.faults[0].code == TRAP_HWBKPT);
+    CHECK(w.k.faults[0].code == ke::TRAP_HWBKPT);
     CHECK(w.k.faults[0].addr == 0x401000);
     CHECK_FALSE(w.child.tif_singlestep);
     w.k.switch_to(0, &w.task);
 }
 
-TEST_CASE("control words", "[HWBP-086][HWBP-087]") {
+TEST_CASE("a debugger's control words", "[HWBP-086][HWBP-087]") {
     Traced w;
     CHECK(w.set(kWatch, 0, 0x500000, kWrite8) == 0);
     CHECK(w.get(kWatch, 0) == std::pair<std::uint64_t, std::uint32_t>(0x500000, kWrite8 | 4));

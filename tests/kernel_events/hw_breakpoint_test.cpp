@@ -186,7 +186,7 @@ TEST_CASE("on arm64 the suite's kernel addresses allow no task: it fails at its 
 }
 
 TEST_CASE("accounting follows a model that looks at all bps anew",
-          "[HWBP-011][HWBP-012][HWBP-013][HWBP-017][HWBP-020]") {
+          "[HWBP-011][HWBP-012][HWBP-013][HWBP-017][HWBP-020][HWBP-023]") {
     Suite s;
     std::vector<TaskBase*> tasks{nullptr, &s.task, &s.other};
     std::uint32_t seed = 12345;
@@ -245,6 +245,7 @@ TEST_CASE("the two types have pools of their own", "[HWBP-003][HWBP-019]") {
     std::vector<int> fds;
     for (int i = 0; i < 6; ++i) fds.push_back(s.must_open(a));
     CHECK(s.try_open(a) == ENOSPC);
+    for (const int fd : fds) s.k.close(fd);
 }
 
 namespace {
@@ -332,18 +333,22 @@ TEST_CASE("a bp of a CPU is made alone, bps of tasks beside each other; a debugg
           "[HWBP-025][HWBP-026]") {
     World w;
     HwBreakpoints& hw = w.perf.hw_breakpoints();
-    const int fd = w.must_open(bp_attr(HW_BREAKPOINT_W, kUserData, 8));
-    PerfEvent& bp = w.event(fd);
+    FakeTask& other = w.k.make_task(300, "other");
+    PerfEvent& bp = w.event(w.must_open(bp_attr(HW_BREAKPOINT_W, kUserData, 8)));
+    PerfEvent& of_other = w.event(w.must_open(bp_attr(HW_BREAKPOINT_W, kUserData, 8), other.pid));
+    PerfEvent& of_cpu = w.event(w.must_open(bp_attr(HW_BREAKPOINT_W, kUserData, 8), -1, 0));
     CHECK(hw.dbg_release_bp_slot(bp) == 0);
-    CHECK(hw.dbg_release_bp_slot(bp) == -ENOENT); // HWBP-024
+    CHECK(hw.dbg_release_bp_slot(bp) == -ENOENT);
     CHECK(hw.dbg_reserve_bp_slot(bp) == 0);
     {
         MutexGuard held(w.p().perf_event_mutex(w.task));
         CHECK(hw.dbg_release_bp_slot(bp) == -1);
         CHECK(hw.dbg_reserve_bp_slot(bp) == -1);
-        // Another task's bp can be made meanwhile.
-        FakeTask& other = w.k.make_task(300, "other");
-        CHECK(w.try_open(bp_attr(HW_BREAKPOINT_W, kUserData, 8), other.pid) == 0);
+        // Those of another task and of a CPU are not concerned.
+        for (PerfEvent* e : {&of_other, &of_cpu}) {
+            CHECK(hw.dbg_release_bp_slot(*e) == 0);
+            CHECK(hw.dbg_reserve_bp_slot(*e) == 0);
+        }
     }
 }
 
@@ -398,6 +403,8 @@ TEST_CASE("modification: order of the checks, and what stays after a failure", "
     CHECK(modify(b) == 0);
     CHECK(bp.state == PerfEventState::off);
     w.enable(fd);
+    bad = b;
+    bad.bp_addr = kUserData + 1;
     CHECK(modify(bad) == EINVAL);
     CHECK(bp.state == PerfEventState::off);
 }
