@@ -271,7 +271,14 @@ bool Kernel::ptrace_may_access(ke::TaskBase* task) {
 std::uint64_t Kernel::rlimit(int resource) { return cur().process->rlimits[static_cast<unsigned>(resource)].cur; }
 
 void Kernel::send_sigtrap_perf(ke::TaskBase* task, std::uint64_t addr, std::uint32_t type, std::uint64_t sig_data) {
-    signals_->force(*static_cast<Task*>(task), siginfo_perf(addr, type, sig_data));
+    // Not forced: a program that blocks SIGTRAP gets it late, and is told so (si_perf_flags).
+    constexpr std::size_t kPerfFlagsOffset = 36;
+    constexpr std::uint32_t kTrapPerfFlagAsync = 1;
+    Task& t = *static_cast<Task*>(task);
+    SigInfo info = siginfo_perf(addr, type, sig_data);
+    if (t.blocked >> (SIGTRAP - 1) & 1)
+        std::memcpy(info.raw.data() + kPerfFlagsOffset, &kTrapPerfFlagAsync, sizeof kTrapPerfFlagAsync);
+    signals_->send_thread(t, info);
 }
 
 bool Kernel::signal_pending() { return Signals::pending(cur()); }

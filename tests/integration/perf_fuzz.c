@@ -353,7 +353,8 @@ int main(int argc, char** argv) {
         if (type > 0) types[ntypes++] = type;
     }
     if (!ntypes) types[ntypes++] = PERF_TYPE_RAW;
-    struct sigaction action = {.sa_handler = on_signal};
+    // A step over a watched store ends in a SIGTRAP that nobody may block.
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_NODEFER};
     sigaction(SIGTRAP, &action, NULL);
     sigaction(SIGIO, &action, NULL);
     sigaction(SIGUSR1, &action, NULL);
