@@ -65,6 +65,8 @@ static void configure_event(struct event* e, bool leader, const struct record_op
     if (!o->no_inherit || cpu_target || per_cpu || o->times) a->sample_type |= PERF_SAMPLE_TIME;
     if (o->raw || a->type == PERF_TYPE_TRACEPOINT)
         a->sample_type |= PERF_SAMPLE_RAW | PERF_SAMPLE_CPU | PERF_SAMPLE_TIME;
+    // One sample a hit, whatever it weighs (sched_stat_runtime counts ns).
+    if (a->type == PERF_TYPE_TRACEPOINT) a->sample_type |= PERF_SAMPLE_PERIOD;
     if (o->no_buffering) a->wakeup_events = 1;
     if (o->all_user || o->all_kernel) {
         a->exclude_kernel = o->all_user;
