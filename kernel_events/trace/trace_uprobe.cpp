@@ -309,7 +309,9 @@ int TraceUprobes::dispatch(TraceUprobe& tu, PtRegs& regs) {
     ++tu.nhit;
     if (!tu.event->flag_profile) return 0; // ftrace's own buffer is not there
     KernelFrame perf(k_, KernelSymbol::uprobe_perf_func);
-    if (!perf_filter(*tu.event, k_.current()->mm)) return UPROBE_HANDLER_REMOVE;
+    // An inherited event may serve another thread than it was made for, and outlive that one: it counts all the same.
+    if (!perf_filter(*tu.event, k_.current()->mm) && !events_.perf_events_here(tu.event->call))
+        return UPROBE_HANDLER_REMOVE;
     if (!tu.is_return) emit(tu, 0, regs.pc, regs);
     return 0;
 }

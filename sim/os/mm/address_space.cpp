@@ -21,7 +21,7 @@ AddressSpace::AddressSpace(Kernel& k) : os_(k), mmap_lock_(k), table_(k.pages())
 
 AddressSpace::~AddressSpace() {
     table_.for_each(0, 1ull << 48,
-                    [&](std::uint64_t, std::uint64_t& pte) { os_.pages().put(mem::desc::address(pte, 3)); });
+                    [&](std::uint64_t, std::uint64_t& pte) { put_page(pte); });
     os_.sched().forget(*this);
 }
 
@@ -146,7 +146,7 @@ std::uint32_t AddressSpace::zap(std::uint64_t start, std::uint64_t end) {
             n += kFreeCost;
         else if (pa != os_.zero_page())
             n += kRmapCost;
-        os_.pages().put(pa);
+        put_page(pte);
         pte = 0;
         --rss_;
     });

@@ -83,14 +83,19 @@ int AddressSpace::replace_page(std::uint64_t address, std::uint32_t opcode, bool
     if (!fresh.v) return -ENOMEM;
     std::memcpy(pages.host(fresh), pages.host(old), kPageSize);
     std::memcpy(pages.host(fresh) + (address & ~kPageMask), &opcode, sizeof opcode);
+    const std::uint64_t seen = *pte;
     os_.core().kernel_access(old, kPageSize, false);
     os_.core().kernel_access(fresh, kPageSize, true);
+    if (*pte != seen) { // another thread has faulted meanwhile
+        pages.put(fresh);
+        return -EAGAIN;
+    }
     if (drop_if_original && v->file && v->file->inode()) {
         bool major = false;
         const PhysAddr original = v->file->inode()->page(v->pgoff + ((page - v->start) >> kPageShift), major);
         if (original.v && std::memcmp(pages.host(original), pages.host(fresh), kPageSize) == 0) {
             pages.put(fresh);
-            pages.put(old);
+            put_page(*pte);
             *pte = 0;
             --rss_;
             os_.charge(flush(page, page + kPageSize));
@@ -98,9 +103,9 @@ int AddressSpace::replace_page(std::uint64_t address, std::uint32_t opcode, bool
         }
     }
     // A page of its own, but no right to write that the mapping did not have.
+    put_page(*pte);
     *pte = d::page(fresh, attributes(v->prot, v->prot & PROT_WRITE));
     sync_icache(fresh);
-    pages.put(old);
     os_.charge(flush(page, page + kPageSize));
     return 0;
 }
@@ -110,6 +115,12 @@ void AddressSpace::store(std::uint64_t address, const void* from, std::size_t n)
     if (!pa) return;
     std::memcpy(os_.memory().host(*pa), from, n);
     os_.core().kernel_access(*pa, n, true);
+}
+
+void AddressSpace::put_page(std::uint64_t pte) {
+    const PhysAddr pa = d::address(pte, 3);
+    if (!(pte & d::kUxn) && os_.pages().refs(pa) == 1) sync_icache(pa);
+    os_.pages().put(pa);
 }
 
 void AddressSpace::sync_icache(PhysAddr pa) {

@@ -219,7 +219,7 @@ struct UprobeWorld {
     bool hit(std::uint64_t pc) {
         regs.pc = pc;
         if (!u.uprobe_pre_sstep_notifier()) return false;
-        CHECK(task.tif_uprobe);
+        CHECK(k.here().current->tif_uprobe);
         u.uprobe_notify_resume(regs);
         return true;
     }
