@@ -93,8 +93,8 @@ struct Process {
     int group_stop_code{};                 ///< the signal, for wait(); 0 once reported
     bool stop_stopped{}, stop_continued{}; ///< SIGNAL_STOP_STOPPED, SIGNAL_STOP_CONTINUED
     bool cld_stopped{}, cld_continued{};   ///< the parent has still to be told
-    struct Task* exec_waiter{};        ///< thread in execve that waits for the others to end
-    int live{};                        ///< threads that have not exited
+    struct Task* exec_waiter{};            ///< thread in execve that waits for the others to end
+    int live{};                            ///< threads that have not exited
     // accounting of threads that have exited and of reaped children, in ns
     std::uint64_t utime{}, stime{}, cutime{}, cstime{};
     std::uint64_t min_flt{}, maj_flt{}, nvcsw{}, nivcsw{}, cmin_flt{}, cmaj_flt{};
@@ -173,6 +173,7 @@ struct Task : ke::TaskBase {
     std::uint32_t rseq_sig{};
     bool rseq_event{}; ///< switched, migrated or signalled since the last return to EL0
     int seccomp_mode{};
+    std::uint32_t personality{}; ///< PER_LINUX and flags; no flag changes anything here
     int timer_slack_ns{50000};
 
     // accounting
@@ -190,7 +191,7 @@ struct Task : ke::TaskBase {
     // kernel call frames: what KernelFrame has entered (innermost last), for kernel call chains
     struct Frame {
         KernelSymbol symbol{};
-        std::uint32_t offset{}; ///< bytes into the function, advances with each charge
+        std::uint32_t offset{};    ///< bytes into the function, advances with each charge
         std::uint32_t kretprobe{}; ///< return probes follow this call
         std::int64_t result{};     ///< for them, if the function said it
     };

@@ -331,8 +331,8 @@ int show_wchan(Ctx&, Task& t, std::string& out) {
     out = asleep && !t.kstack.empty() ? std::string(info(t.kstack.back().symbol).name) : "0";
     return 0;
 }
-int show_personality(Ctx&, Task&, std::string& out) {
-    out = "00000000\n";
+int show_personality(Ctx&, Task& t, std::string& out) {
+    append(out, "%08x\n", t.personality);
     return 0;
 }
 int show_children(Ctx&, Task& t, std::string& out) {

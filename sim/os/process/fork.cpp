@@ -163,6 +163,7 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
     if (a.stack) c.pt_regs.sp = a.stack;
     c.blocked = t.blocked;
     c.seccomp_mode = t.seccomp_mode;
+    c.personality = t.personality;
     c.timer_slack_ns = t.timer_slack_ns;
     if (!(flags & CLONE_VM)) c.rseq = t.rseq, c.rseq_sig = t.rseq_sig, c.rseq_event = t.rseq != 0;
     c.start_time_ns = k.time().now_ns();

@@ -55,18 +55,12 @@ std::int64_t sys_mlockall(Kernel&, Task& t, const SyscallArgs& a) {
 std::int64_t sys_munlockall(Kernel&, Task& t, const SyscallArgs&) { return lock_all(t, false); }
 
 constexpr SyscallRow kRows[] = {
-    {214, "brk", sys_brk, 1},
-    {215, "munmap", sys_munmap, 2},
-    {216, "mremap", sys_mremap, 5},
-    {222, "mmap", sys_mmap, 6},
-    {226, "mprotect", sys_mprotect, 3},
-    {227, "msync", sys_msync, 3},
-    {228, "mlock", sys_mlock, 2},
-    {229, "munlock", sys_munlock, 2},
-    {230, "mlockall", sys_mlockall, 1},
-    {231, "munlockall", sys_munlockall, 0},
-    {232, "mincore", sys_mincore, 3},
-    {233, "madvise", sys_madvise, 3},
+    {214, "brk", sys_brk, 1},           {215, "munmap", sys_munmap, 2},
+    {216, "mremap", sys_mremap, 5},     {222, "mmap", sys_mmap, 6},
+    {226, "mprotect", sys_mprotect, 3}, {227, "msync", sys_msync, 3},
+    {228, "mlock", sys_mlock, 2},       {229, "munlock", sys_munlock, 2},
+    {230, "mlockall", sys_mlockall, 1}, {231, "munlockall", sys_munlockall, 0},
+    {232, "mincore", sys_mincore, 3},   {233, "madvise", sys_madvise, 3},
     {284, "mlock2", sys_mlock2, 3},
 };
 

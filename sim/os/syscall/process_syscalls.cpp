@@ -447,7 +447,12 @@ std::int64_t sys_kcmp(Kernel& k, Task&, const SyscallArgs& a) {
         default: return -EINVAL;
     }
 }
-std::int64_t sys_personality(Kernel&, Task&, const SyscallArgs&) { return 0; }
+std::int64_t sys_personality(Kernel&, Task& t, const SyscallArgs& a) {
+    const std::uint32_t old = t.personality, wanted = static_cast<std::uint32_t>(a[0]);
+    if ((wanted & 0xff) == 8 /* PER_LINUX32 */) return -EINVAL; // no AArch32 at EL0
+    if (wanted != 0xffffffff) t.personality = wanted;
+    return old;
+}
 
 constexpr SyscallRow kRows[] = {
     {92, "personality", sys_personality, 1},
