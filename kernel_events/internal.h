@@ -190,6 +190,7 @@ struct Perf::Impl {
     PerfConfig config;
     PerfSysctls sysctl;
     std::unique_ptr<TraceEvents> trace_events;
+    std::shared_ptr<struct ProbeEvents> probe_events; ///< of kprobes and uprobes
     std::unique_ptr<Tracepoints> tracepoints;
     PerfEventCounts counts;
     std::array<PerfPerCpu, kMaxCpus> percpu;

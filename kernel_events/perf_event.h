@@ -20,6 +20,8 @@
 namespace rkperf::ke {
 
 class DebugMonitors;
+class Kprobes;
+class Uprobes;
 class HwBreakpoints;
 class Pmu;
 class PerfBuffer;
@@ -310,6 +312,8 @@ class Perf {
 
     Kernel& kernel() { return kernel_; }
     DebugMonitors& debug_monitors() { return *debug_monitors_; }
+    Kprobes& kprobes() { return *kprobes_; }
+    Uprobes* uprobes() { return uprobes_.get(); } ///< null on a kernel without Kernel::uprobe_services
     HwBreakpoints& hw_breakpoints() { return *hw_breakpoints_; }
     struct Impl;
     Impl& impl() { return *impl_; }
@@ -317,8 +321,10 @@ class Perf {
   private:
     Kernel& kernel_;
     std::unique_ptr<DebugMonitors> debug_monitors_;
-    std::unique_ptr<HwBreakpoints> hw_breakpoints_;
+    std::unique_ptr<Kprobes> kprobes_;
+    std::unique_ptr<Uprobes> uprobes_;
     Tracepoints* tracepoints_{}; ///< impl_'s
+    std::unique_ptr<HwBreakpoints> hw_breakpoints_;
     std::unique_ptr<Impl> impl_;
 };
 

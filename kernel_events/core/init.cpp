@@ -3,14 +3,19 @@
 #include "kernel_events/debug_monitors.h"
 #include "kernel_events/hw_breakpoint.h"
 #include "kernel_events/internal.h"
+#include "kernel_events/kprobes.h"
 #include "kernel_events/pmu/pmus.h"
+#include "kernel_events/uprobes.h"
 
 namespace rkperf::ke {
 
 Perf::Perf(Kernel& kernel, PerfConfig config)
     : kernel_(kernel),
       debug_monitors_(std::make_unique<DebugMonitors>(kernel)),
+      kprobes_(std::make_unique<Kprobes>(kernel)),
+      uprobes_(kernel.uprobe_services() ? std::make_unique<Uprobes>(kernel, *kernel.uprobe_services()) : nullptr),
       impl_(std::make_unique<Impl>(*this, kernel, std::move(config))) {
+    if (uprobes_) uprobes_->init(*debug_monitors_);
     hw_breakpoints_ = std::make_unique<HwBreakpoints>(*impl_, *debug_monitors_);
 }
 

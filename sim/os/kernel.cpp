@@ -12,6 +12,7 @@
 #include "sim/os/signal/signals.h"
 #include "sim/os/syscall/dispatch.h"
 #include "sim/os/time/time_keeper.h"
+#include "sim/os/uprobe_services.h"
 
 #include <cstring>
 
@@ -83,6 +84,7 @@ Kernel::Kernel(std::span<cpu::Core* const> cores, mem::PhysicalMemory& memory, c
     futexes_ = std::make_unique<FutexTable>();
     signals_ = std::make_unique<Signals>(*this);
     vfs_ = make_vfs(*this, config_.mounts);
+    uprobe_services_ = std::make_unique<UprobeServices>(*this);
     perf_ = std::make_unique<ke::Perf>(*this, config_.perf);
     for (int c = 0; c < num_cpus(); ++c) pcpu(c).kernel_bps = &perf_->hw_breakpoints().kernel_bps(c);
 }
@@ -349,6 +351,11 @@ void Kernel::exit_to_user_mode() {
             sched_->schedule(true);
             continue;
         }
+        if (t.tif_uprobe) {
+            core().set_irq_mask(false);
+            uprobe_resume(*this, t);
+            continue;
+        }
         if (!t.task_work.empty()) {
             core().set_irq_mask(false);
             auto w = std::move(t.task_work.front());
@@ -356,7 +363,12 @@ void Kernel::exit_to_user_mode() {
             w();
             continue;
         }
-        if (t.process->group_exit || Signals::pending(t) || t.restore_sigmask || t.syscall_restart) {
+        const bool signals_due =
+            t.process->group_exit || Signals::pending(t) || t.restore_sigmask || t.syscall_restart;
+        // While an instruction runs out of line signals wait, or abort it.
+        if (signals_due && uprobes().uprobe_deny_signal()) {
+            if (t.tif_uprobe) continue;
+        } else if (signals_due) {
             core().set_irq_mask(false);
             signals_->do_notify_resume();
             continue;
