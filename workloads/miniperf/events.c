@@ -184,11 +184,11 @@ static void parse_one(struct evlist* list, const char* text) {
     free(base);
 }
 
-// The end of one item of a comma list: commas inside /.../ belong to the item.
+// The end of one item of a comma list: commas inside /.../ belong to the item; the slash of a breakpoint stands alone.
 static const char* item_end(const char* p, char closing) {
-    bool slash = false;
+    bool slash = false, breakpoint = !strncmp(p, "mem:", 4);
     for (; *p; p++) {
-        if (*p == '/')
+        if (*p == '/' && !breakpoint)
             slash = !slash;
         else if (!slash && (*p == ',' || *p == closing || *p == '{' || *p == '}'))
             break;
