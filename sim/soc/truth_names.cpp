@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/soc/truth_names.h"
 
+#include "kernel_events/trace/trace_events.h"
 #include "sim/base/pmu_events.h"
 
 #include <fmt/format.h>
+#include <linux/hw_breakpoint.h>
 
 #include <algorithm>
 #include <array>
@@ -37,6 +39,18 @@ std::string cache_label(std::uint64_t config) {
                : fmt::format("{}-{}", kCaches[cache], kOperations[op].plural);
 }
 
+/// As perf names it: mem:ADDRESS[/LENGTH]:ACCESS, without the length that perf takes by itself.
+std::string breakpoint_label(const perf_event_attr& a) {
+    const std::uint64_t usual = a.bp_type & HW_BREAKPOINT_X ? sizeof(long) : 4;
+    std::string label = fmt::format("mem:{:#x}", a.bp_addr);
+    if (a.bp_len != usual) label += fmt::format("/{}", a.bp_len);
+    label += ':';
+    if (a.bp_type & HW_BREAKPOINT_R) label += 'r';
+    if (a.bp_type & HW_BREAKPOINT_W) label += 'w';
+    if (a.bp_type & HW_BREAKPOINT_X) label += 'x';
+    return label;
+}
+
 std::string base_label(const ke::PerfEvent& e) {
     const perf_event_attr& a = e.attr;
     // Which PMU a generic event is for, if the user said so (PERF_PMU_CAP_EXTENDED_HW_TYPE).
@@ -53,7 +67,10 @@ std::string base_label(const ke::PerfEvent& e) {
             const std::string_view name = pmu_event_name(static_cast<EventNumber>(config));
             return name.empty() ? fmt::format("r{:x}", a.config) : fmt::format("r{:x} {}", a.config, name);
         }
-        case PERF_TYPE_BREAKPOINT: return fmt::format("mem:{:#x}", a.bp_addr);
+        case PERF_TYPE_BREAKPOINT: return breakpoint_label(a);
+        case PERF_TYPE_TRACEPOINT:
+            if (e.tp_event) return e.tp_event->system + ":" + e.tp_event->name;
+            break;
         default: break;
     }
     const std::string pmu = e.pmu ? e.pmu->name : fmt::format("type{}", e.orig_type);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernel_events/trace/trace_events.h"
 #include "sim/soc/truth_names.h"
 #include "sim/soc/truth_observer.h"
 
+#include <linux/hw_breakpoint.h>
 #include <catch2/catch.hpp>
 
 using namespace rkperf;
@@ -84,4 +86,27 @@ TEST_CASE("events are called what perf calls them") {
     CHECK(label(PERF_TYPE_RAW, 0xfff0) == "rfff0");
     CHECK(pmu_event_name(0x11) == "CPU_CYCLES");
     CHECK(pmu_event_name(0xfff).empty());
+}
+
+TEST_CASE("breakpoints and tracepoints have the names that perf gives them") {
+    ke::PerfEvent e;
+    e.orig_type = e.attr.type = PERF_TYPE_BREAKPOINT;
+    e.attr.bp_addr = 0x4008e0;
+    e.attr.bp_type = HW_BREAKPOINT_X;
+    e.attr.bp_len = sizeof(long);
+    CHECK(event_label(e) == "mem:0x4008e0:x");
+    e.attr.bp_type = HW_BREAKPOINT_RW;
+    e.attr.bp_len = HW_BREAKPOINT_LEN_4;
+    CHECK(event_label(e) == "mem:0x4008e0:rw");
+    e.attr.bp_len = HW_BREAKPOINT_LEN_1;
+    e.attr.exclude_kernel = true;
+    CHECK(event_label(e) == "mem:0x4008e0/1:rw:u");
+
+    ke::TraceEventCall call;
+    call.system = "sched";
+    call.name = "sched_switch";
+    ke::PerfEvent t;
+    t.orig_type = t.attr.type = PERF_TYPE_TRACEPOINT;
+    t.tp_event = &call;
+    CHECK(event_label(t) == "sched:sched_switch");
 }
