@@ -38,6 +38,10 @@ class BreakpointPmu final : public Pmu {
     void start(PerfEvent& event, int) override { event.hw.state = 0; }
     void stop(PerfEvent& event, int) override { event.hw.state = PERF_HES_STOPPED; }
     void read(PerfEvent&) override {} // the count grows where it is hit
+    void cpu_starting(int) override {
+        perf_.perf.debug_monitors().cpu_starting();
+        breakpoints_.cpu_starting();
+    }
     int modify_attr(PerfEvent& event, const perf_event_attr& attr) override {
         perf_._perf_event_disable(event);
         const int error = breakpoints_.modify_user_hw_breakpoint_check(event, attr, true);

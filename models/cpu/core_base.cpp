@@ -66,6 +66,11 @@ void CoreBase::flush() const {
         if (n == 0) return;
         for (EventNumber e : lane_map_.events(lane)) row[e] += n;
     };
+    if (!user_counts_) { // EL1 counts into the totals at once
+        feed(Lane::cycle, cycle_ - flushed_cycle_);
+        flushed_cycle_ = cycle_;
+        return;
+    }
     for (unsigned l = 0; l < kVectorLanes; ++l) feed(static_cast<Lane>(l), fast_.lanes[l]);
     feed(Lane::fetch, fast_.fetches);
     if (!config_.simple) { // what CoreMemory was asked for it has counted itself
@@ -78,6 +83,7 @@ void CoreBase::flush() const {
     feed(Lane::write_unaligned, fast_.unaligned[1]);
     feed(Lane::branch_taken, fast_.taken);
     fast_ = FastCounts{};
+    user_counts_ = state_ != nullptr;
     feed(Lane::cycle, cycle_ - flushed_cycle_);
     flushed_cycle_ = cycle_;
     for (unsigned s = 0; s < kStalls; ++s) {
@@ -317,6 +323,7 @@ void CoreBase::enter_user(CpuState& state) {
     memory_.set_recency_clock(&state.mem.clock);
     port_.attach(&state.mem, keep);
     state_ = &state;
+    user_counts_ = true;
     if (keep)
         for (const Loss& l : losses_) lose(l);
     losses_.clear();
@@ -410,7 +417,12 @@ CoreBase::Next CoreBase::user_boundary(const DecodedOp* op) {
     dropped_code_.clear();
     if (debug_active_ && debug_->step_pending()) return Next::step;
     if (irq_due()) return Next::irq;
-    if (debug_active_ && debug_->breakpoint_matches(state_->pc)) return Next::breakpoint;
+    if (debug_active_ && debug_->breakpoint_matches(state_->pc)) {
+        // A pc that is not aligned and a fetch that faults come first (DBG-048): run() finds them again.
+        if (find_block(cycle_)) return Next::breakpoint;
+        state_->stop = Stop::none;
+        relookup_ = true;
+    }
     const bool lost = relookup_;
     relookup_ = false;
     return lost ? Next::relookup : Next::resume;

@@ -251,6 +251,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     sc_core::sc_event irq_event_;
 
     mutable std::uint64_t flushed_cycle_{};
+    mutable bool user_counts_{}; ///< something may have been counted at EL0 since the last flush
     a64::CpuState* attached_{};
     std::uint32_t attached_clock_{};
     std::vector<Loss> losses_; ///< since the port was detached
@@ -260,6 +261,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     std::uint64_t kernel_function_{}, kernel_function_bytes_{}; ///< of the work being charged
     std::uint64_t kernel_line_{};
     std::uint64_t bus_cycles_{}; ///< what the target of the last transaction added
+    tlm::tlm_generic_payload sysreg_payload_;
     CoreStats stats_;
 };
 

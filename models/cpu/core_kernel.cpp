@@ -25,6 +25,8 @@ struct CoreBase::Lump {
     bool walks_code{}; ///< a unit is an instruction of the function being charged
 
     static std::uint64_t share(std::uint64_t total, std::uint64_t i, std::uint64_t n) {
+        if (i == n) return total; // most lumps pass in one piece
+        if (i == 0) return 0;
         return static_cast<std::uint64_t>(static_cast<unsigned __int128>(total) * i / n);
     }
     std::uint64_t part(std::uint64_t total, std::uint64_t from, std::uint64_t to) const {
@@ -186,7 +188,8 @@ unsigned CoreBase::sysreg_cost(SysReg reg, bool write) const {
 }
 
 SysRegOutcome CoreBase::transact(SysReg reg, std::uint64_t& value, bool write, ExceptionLevel el) {
-    tlm::tlm_generic_payload payload;
+    // Made once: no target asks back while it answers.
+    tlm::tlm_generic_payload& payload = sysreg_payload_;
     SysRegExtension extension;
     extension.el = el;
     extension.cpu = config_.cpu;
