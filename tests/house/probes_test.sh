@@ -16,7 +16,7 @@ required=() reported=()
 for source in "$RK_PROBES"/*.c; do
     name=$(basename "$source" .c)
     case $name in
-    a_* | b_sideband | b_uprobe | b_uprobe_insn | b_uprobe_trace | b_kprobe) required+=("$name") ;;
+    a_* | b_callchain | b_inherit | b_sideband | b_smp | b_uprobe | b_uprobe_insn | b_uprobe_trace | b_kprobe) required+=("$name") ;;
     *) reported+=("$name") ;;
     esac
 done
