@@ -265,19 +265,20 @@ TEST_CASE("records that fail the filter are not sampled; children have the paren
 TEST_CASE("a hit inside a hit of the same level is dropped, of a higher level it is not", "[CORE-478]") {
     Trace w;
     const int fd = w.must_open(w.on(w.attr_of("sched", "sched_switch")));
-    int depth = 0;
-    bool interrupt = false;
+    bool interrupt = false, armed = false;
     w.k.time_passes = [&] {
-        if (depth++ || w.k.stack.empty() || w.k.stack.back() != KernelSymbol::perf_tp_event) return;
+        // The first charge inside the delivery is where the other hit comes.
+        if (!armed || w.k.stack.empty() || w.k.stack.back() != KernelSymbol::perf_tp_event) return;
+        armed = false;
         if (interrupt)
             w.k.in_interrupt([&] { w.tp().trace_sched_switch(w.task, 0, w.task); });
         else
             w.tp().trace_sched_switch(w.task, 0, w.task);
     };
     const auto hit = [&] {
-        // Nested hits begin where the first charge inside the delivery is.
-        depth = -1;
+        armed = true;
         w.tp().trace_sched_switch(w.task, 0, w.task);
+        CHECK_FALSE(armed);
     };
     hit();
     CHECK(w.count(fd) == 1);
