@@ -69,10 +69,15 @@ class Breakpoints(rk.Case):
         self.assertTrue(names, "record leaves no symbols of the kernel")
         with open(names[0]) as f:
             addresses = {line.split()[2]: int(line.split()[0], 16) for line in f}
-        event = f"mem:{addresses['el0_svc']:#x}/4:x"
+        event = f"mem:{addresses['invoke_syscall']:#x}/4:x"
         few, many = (self.ok("stat", "-a", "-x;", "-e", event, "--", rk.workload("syscalls"), n) for n in ("10", "110"))
         calls = [int(line.split(";")[0]) for r in (few, many) for line in r.stderr.splitlines() if ";mem:" in line]
         self.assertEqual(calls[1] - calls[0], 400)  # four calls a round
+        # An exception sets PSTATE.D: the functions that handle a breakpoint are not stopped themselves [DBG-015].
+        event = f"mem:{addresses['breakpoint_handler']:#x}/4:x"
+        r = self.ok("stat", "-a", "-x;", "-e", event, "--", self.program, "50", "x")
+        self.assertEqual(r.stdout, "x: 50 turns, 50 hits\n")
+        self.assertEqual([line.split(";")[0] for line in r.stderr.splitlines() if ";mem:" in line], ["0"])
 
     def test_explain(self):
         words = symbol(self.program, "words")

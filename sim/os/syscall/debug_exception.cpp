@@ -32,7 +32,9 @@ void handle_debug_exception(Kernel& k, Task& t, DebugStop why) {
     Frame f(k, KernelSymbol::el0_dbg);
     const std::uint64_t addr = why == DebugStop::watchpoint ? u.fault.addr : u.pc;
     const ke::PtRegs before = t.pt_regs;
+    k.here().debug_masked = true; // until all exceptions are unmasked together
     k.perf().debug_monitors().do_debug_exception(addr, esr, t.pt_regs);
+    k.here().debug_masked = false;
     // Handlers work on the saved registers; what runs at EL0 are the CPU's.
     if (std::memcmp(before.regs, t.pt_regs.regs, sizeof before.regs) != 0 || before.sp != t.pt_regs.sp ||
         before.pc != t.pt_regs.pc) {
@@ -43,6 +45,29 @@ void handle_debug_exception(Kernel& k, Task& t, DebugStop why) {
     }
     k.core().set_irq_mask(false);
 }
+
+namespace {
+
+/// The function begins before the exceptions that its own exception has masked are unmasked.
+bool masks_debug(std::uint64_t pc) {
+    const auto s = Kernel::symbol_at(pc);
+    if (!s) return false;
+    switch (*s) {
+        case KernelSymbol::el0t_64_sync:
+        case KernelSymbol::el0_svc:
+        case KernelSymbol::el0t_64_irq:
+        case KernelSymbol::el1h_64_irq:
+        case KernelSymbol::el0_da:
+        case KernelSymbol::el0_ia:
+        case KernelSymbol::el0_dbg:
+        case KernelSymbol::el1_dbg:
+        case KernelSymbol::el0_undef:
+        case KernelSymbol::el0_pc: return true;
+        default: return false;
+    }
+}
+
+} // namespace
 
 // --- exceptions from the kernel itself (el1_dbg); its native code is entered at function granularity ---
 
@@ -71,7 +96,7 @@ void Kernel::kernel_debug_exception(std::uint64_t addr, std::uint32_t esr, std::
 void Kernel::kernel_breakpoint(std::uint64_t pc) {
     PerCpu& p = here();
     cpu::DebugMonitor* debug = p.core->debug_monitor();
-    if (p.debug_masked || !debug || !debug->kernel_breakpoint_matches(pc)) return;
+    if (p.debug_masked || !debug || !debug->kernel_breakpoint_matches(pc) || masks_debug(pc)) return;
     kernel_debug_exception(pc, esr::make(esr::kBreakpointSame, esr::kDebugFault), pc);
 }
 
