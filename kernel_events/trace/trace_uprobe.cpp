@@ -308,10 +308,11 @@ int TraceUprobes::dispatch(TraceUprobe& tu, PtRegs& regs) {
     KernelFrame frame(k_, KernelSymbol::uprobe_dispatcher);
     ++tu.nhit;
     if (!tu.event->flag_profile) return 0; // ftrace's own buffer is not there
-    KernelFrame perf(k_, KernelSymbol::uprobe_perf_func);
     // An inherited event may serve another thread than it was made for, and outlive that one: it counts all the same.
-    if (!perf_filter(*tu.event, k_.current()->mm) && !events_.perf_events_here(tu.event->call))
-        return UPROBE_HANDLER_REMOVE;
+    const bool here = events_.perf_events_here(tu.event->call);
+    if (!here && !perf_filter(*tu.event, k_.current()->mm)) return UPROBE_HANDLER_REMOVE;
+    if (!here && tu.args.empty()) return 0; // most consumers, when many threads have inherited an event
+    KernelFrame perf(k_, KernelSymbol::uprobe_perf_func);
     if (!tu.is_return) emit(tu, 0, regs.pc, regs);
     return 0;
 }
