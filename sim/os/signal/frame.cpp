@@ -173,7 +173,7 @@ bool Signals::get_signal(SigInfo& info, SigAction& action) {
         if (p.group_exit || t.exec_killed) {
             t.pending.set &= ~bit(SIGKILL); // its work is done; the stop at exit is still to come
             trace_deliver(os_, siginfo_user(SIGKILL, 0, 0, 0), SigAction{});
-            os_.do_exit(p.group_exit ? p.group_exit_code : SIGKILL);
+            os_.do_exit(p.group_exit ? p.group_exit_code : 0); // an exec ends the other threads with 0
         }
         if ((t.jobctl & jobctl::stop_pending) && do_signal_stop(0)) continue;
         if (t.jobctl & jobctl::trap_mask) {
