@@ -202,8 +202,8 @@ static void definitions(void) {
     // Listed with 16 digits [UPR-100].
     for (char* line = strtok(b, "\n"); line; line = strtok(NULL, "\n")) {
         char *at = strstr(line, ":0x"), *name = strstr(line, "p_exe_0x");
-        say("%.*s:0x(%zu digits)%s", (int)((name ? name + 8 : at) - line), line,
-            strspn(at + 3, "0123456789abcdef"), at + 19);
+        say("%.*s:0x(%zu digits)%s", (int)((name ? name + 8 : at) - line), line, strspn(at + 3, "0123456789abcdef"),
+            at + 19);
     }
     static const char* const wrong[] = {"p:uprg/x %s",
                                         "p:uprg/x %s:zz",

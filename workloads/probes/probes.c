@@ -14,14 +14,15 @@
 
 void spin(uint64_t n);
 extern char in_slot[], simulated[], leaf[];
-__asm__(".text\n.balign 64\n.global spin, in_slot, simulated, leaf\n"
-        "spin:	stp x29, x30, [sp, #-16]!\n"
-        "1:	bl leaf\n"
-        "in_slot: subs x0, x0, #1\n"
-        "simulated: b.ne 1b\n"
-        "	ldp x29, x30, [sp], #16\n"
-        "	ret\n"
-        "leaf:	ret\n");
+__asm__(
+    ".text\n.balign 64\n.global spin, in_slot, simulated, leaf\n"
+    "spin:	stp x29, x30, [sp, #-16]!\n"
+    "1:	bl leaf\n"
+    "in_slot: subs x0, x0, #1\n"
+    "simulated: b.ne 1b\n"
+    "	ldp x29, x30, [sp], #16\n"
+    "	ret\n"
+    "leaf:	ret\n");
 
 static uint64_t file_offset(const void* p) {
     const Elf64_Phdr* ph = (const Elf64_Phdr*)getauxval(AT_PHDR);

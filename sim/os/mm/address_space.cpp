@@ -20,8 +20,7 @@ constexpr std::uint32_t kZapCost = 100, kFreeCost = 900, kRmapCost = 120, kCopyV
 AddressSpace::AddressSpace(Kernel& k) : os_(k), mmap_lock_(k), table_(k.pages()), asid_(k.alloc_asid()) {}
 
 AddressSpace::~AddressSpace() {
-    table_.for_each(0, 1ull << 48,
-                    [&](std::uint64_t, std::uint64_t& pte) { put_page(pte); });
+    table_.for_each(0, 1ull << 48, [&](std::uint64_t, std::uint64_t& pte) { put_page(pte); });
     os_.sched().forget(*this);
 }
 

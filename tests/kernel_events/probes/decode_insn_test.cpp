@@ -92,8 +92,8 @@ TEST_CASE("Of the system class, what traps or writes is refused and what reads o
 
 TEST_CASE("Twelve hints are stepped, among them PACIASP but not AUTIASP", "[UPR-071]") {
     for (unsigned n = 0; n < 128; ++n) {
-        const bool good = n == 0 || n == 7 || n == 8 || n == 10 || (n >= 24 && n <= 27) || n == 32 || n == 34 ||
-                          n == 36 || n == 38;
+        const bool good =
+            n == 0 || n == 7 || n == 8 || n == 10 || (n >= 24 && n <= 27) || n == 32 || n == 34 || n == 36 || n == 38;
         INFO("hint #" << n);
         CHECK(arm_probe_decode_insn(hint(n)) == (good ? kSlot : kRefused));
     }

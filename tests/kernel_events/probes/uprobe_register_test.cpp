@@ -110,7 +110,8 @@ TEST_CASE("The first failure undoes the whole registration", "[UPR-005]") {
     CHECK(w.add(c, 8) == 0);
 }
 
-TEST_CASE("Without a mapping any instruction may be registered; mapping the file ignores the error", "[UPR-006][UPR-026]") {
+TEST_CASE("Without a mapping any instruction may be registered; mapping the file ignores the error",
+          "[UPR-006][UPR-026]") {
     UprobeWorld w;
     w.file->put(8, kLdxr);
     Counter c;

@@ -5,8 +5,8 @@
 #include "kernel_events/uprobes.h"
 #include "tests/kernel_events/fake_kernel.h"
 
-#include <catch2/catch.hpp>
 #include <array>
+#include <catch2/catch.hpp>
 #include <csignal>
 #include <map>
 
