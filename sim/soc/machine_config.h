@@ -35,7 +35,7 @@ struct MachineConfig {
 
     PmuShape pmu{PmuShape::vendor};
     unsigned hz{300};
-    int paranoid{-1}; ///< initial kernel.perf_event_paranoid; root runs the programs
+    int paranoid{2}; ///< initial kernel.perf_event_paranoid; root runs the programs
     int perf_mlock_kb{516};
     int perf_max_sample_rate{100000};
     int perf_cpu_time_max_percent{25};
