@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/memory/tlb.h"
 
+#include <algorithm>
 #include <bit>
 #include <stdexcept>
 
@@ -43,19 +44,42 @@ TlbEntry* L1Tlb::find_slow(std::uint64_t vpn, std::uint32_t asid) {
 }
 
 TlbEntry& L1Tlb::victim(std::uint32_t clock) {
-    return oldest(entries_.data(), static_cast<unsigned>(entries_.size()), clock);
+    if (invalid_ != 0)
+        return *std::find_if(entries_.begin(), entries_.end(), [](const TlbEntry& e) { return !e.valid; });
+    for (;;) {
+        while (!by_age_.empty()) {
+            const Seen oldest = by_age_.back();
+            by_age_.pop_back();
+            TlbEntry& e = entries_[oldest.entry];
+            if (e.stamp == oldest.stamp) return e;
+        }
+        order_by_age(clock);
+    }
+}
+
+void L1Tlb::order_by_age(std::uint32_t clock) {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+        const TlbEntry& e = entries_[i];
+        by_age_.push_back({clock - e.stamp, e.stamp, static_cast<std::uint16_t>(i)});
+    }
+    std::sort(by_age_.begin(), by_age_.end(),
+              [](const Seen& a, const Seen& b) { return a.age != b.age ? a.age < b.age : a.entry > b.entry; });
 }
 
 void L1Tlb::set(TlbEntry& e, const TlbEntry& value) {
     drop(e);
     e = value;
+    --invalid_;
     Slot& s = slots_[slot(e.vpn)];
     s.guess = static_cast<std::uint16_t>(&e - entries_.data());
     ++s.entries;
 }
 
 void L1Tlb::drop(TlbEntry& e) {
-    if (e.valid) --slots_[slot(e.vpn)].entries;
+    if (e.valid) {
+        --slots_[slot(e.vpn)].entries;
+        ++invalid_;
+    }
     e = TlbEntry{};
 }
 

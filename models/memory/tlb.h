@@ -19,7 +19,7 @@ inline constexpr std::uint64_t kAnyPage = ~std::uint64_t{0};
 /// L1 TLB. Entries stay where they are, so that pointers to them remain good while they are valid.
 class L1Tlb {
   public:
-    explicit L1Tlb(unsigned entries) : entries_(entries) {}
+    explicit L1Tlb(unsigned entries) : entries_(entries), invalid_(entries) { by_age_.reserve(entries); }
 
     /// The entry for `vpn` in address space `asid` (or a global one); null if there is none.
     TlbEntry* find(std::uint64_t vpn, std::uint32_t asid) {
@@ -47,8 +47,19 @@ class L1Tlb {
         return e.vpn == vpn && e.valid && (e.global || e.asid == asid);
     }
     TlbEntry* find_slow(std::uint64_t vpn, std::uint32_t asid);
+    void order_by_age(std::uint32_t clock);
+
+    /// An entry and its stamp at some time.
+    struct Seen {
+        std::uint32_t age{}, stamp{};
+        std::uint16_t entry{};
+    };
 
     std::vector<TlbEntry> entries_;
+    unsigned invalid_; ///< how many are
+    /// Entries in the order of their age when last looked at, the oldest at the back. Stamps only grow, so the last whose
+    /// stamp is still the same is the oldest of all.
+    std::vector<Seen> by_age_;
     std::array<Slot, kSlots> slots_{};
 };
 
