@@ -37,15 +37,21 @@ template <class F, bool negate_addend, bool negate_product>
 RK_TARGET_FMA void exec_fma_hw(CpuState& s, const Insn& i) {
     using Bits = typename F::Bits;
     using Host = typename F::Host;
-    if (__builtin_expect(host_mode_or_flush(s), 1)) {
-        const Host a = std::bit_cast<Host>(lane<Bits>(s.v[i.rn], 0)), b = std::bit_cast<Host>(lane<Bits>(s.v[i.rm], 0));
-        const Host c = std::bit_cast<Host>(lane<Bits>(s.v[i.ra], 0));
-        const Bits r = std::bit_cast<Bits>(hw_fma(negate_product ? -a : a, b, negate_addend ? -c : c));
+    Host a = std::bit_cast<Host>(lane<Bits>(s.v[i.rn], 0)), c = std::bit_cast<Host>(lane<Bits>(s.v[i.ra], 0));
+    const Host b = std::bit_cast<Host>(lane<Bits>(s.v[i.rm], 0));
+    if (negate_product) a = -a;
+    if (negate_addend) c = -c;
+    Host value;
+    if (host_mode_or_flush(s)) {
+        value = hw_fma(a, b, c);
         const bool flushes =
             s.fpcr & fpcr::FZ && (F::is_denormal(std::bit_cast<Bits>(a)) || F::is_denormal(std::bit_cast<Bits>(b)) ||
                                   F::is_denormal(std::bit_cast<Bits>(c)));
+        const Bits r = std::bit_cast<Bits>(value);
         if (__builtin_expect(is_well_normal<F>(r) && !flushes, 1)) return set_scalar(s.v[i.rd], r);
     }
+    if (!(s.fpcr & (fpcr::RMode | fpcr::FZ)) && hw_fused_exact<F>(a, b, c, value))
+        return set_scalar(s.v[i.rd], std::bit_cast<Bits>(value));
     exec_fma_slow<F, negate_addend, negate_product>(s, i);
 }
 

@@ -115,6 +115,24 @@ inline bool host_has_fma() { return true; }
 RK_TARGET_FMA inline float hw_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 RK_TARGET_FMA inline double hw_fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
+/// a * b + c where it is exact, so that there is nothing to report; round to nearest, no flushing. False: it is not, or
+/// that cannot be told, or there are infinities or NaNs.
+template <class F>
+RK_TARGET_FMA inline bool hw_fused_exact(typename F::Host a, typename F::Host b, typename F::Host c,
+                                         typename F::Host& result) {
+    using Bits = typename F::Bits;
+    // From this exponent on the last bit of the whole product is a number of the format, and so is the product's error.
+    constexpr unsigned least = F::frac_bits + 2;
+    const auto p = a * b, sum = p + c;
+    const auto exponent = static_cast<unsigned>(std::bit_cast<Bits>(p) >> F::frac_bits & F::exp_max);
+    if (exponent < least && a != 0 && b != 0) return false;
+    // Infinities and NaNs make a NaN of one of the errors, which equals nothing.
+    const auto t = sum - p;
+    if (!(hw_fma(a, b, -p) == 0 && (p - (sum - t)) + (c - t) == 0)) return false;
+    result = sum;
+    return true;
+}
+
 /// addend + a * b where the product is exact, so that only the sum is rounded; conditions as for host_binary().
 template <class F>
 inline bool host_fused(typename F::Bits addend, typename F::Bits a, typename F::Bits b, typename F::Bits& result,

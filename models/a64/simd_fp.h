@@ -97,12 +97,15 @@ void exec_fp_mla(CpuState& s, const Insn& i) {
 template <class F, unsigned N, bool negate, bool by_element>
 RK_TARGET_FMA void exec_fp_mla_hw(CpuState& s, const Insn& i) {
     using Host = typename F::Host;
-    if (__builtin_expect(host_mode_or_flush(s), 1)) {
-        const auto a = std::bit_cast<Lanes<Host, N>>(FpLanes<F, N>::load(s.v[i.rn]));
-        const auto b = std::bit_cast<Lanes<Host, N>>(second_operand<F, N, by_element>(s, i));
-        const auto c = FpLanes<F, N>::load(s.v[i.rd]);
-        auto d = std::bit_cast<Lanes<Host, N>>(c);
-        for (unsigned l = 0; l < N; ++l) d.v[l] = hw_fma(negate ? -a.v[l] : a.v[l], b.v[l], d.v[l]);
+    auto a = std::bit_cast<Lanes<Host, N>>(FpLanes<F, N>::load(s.v[i.rn]));
+    const auto b = std::bit_cast<Lanes<Host, N>>(second_operand<F, N, by_element>(s, i));
+    const auto c = FpLanes<F, N>::load(s.v[i.rd]);
+    const auto addend = std::bit_cast<Lanes<Host, N>>(c);
+    if (negate)
+        for (unsigned l = 0; l < N; ++l) a.v[l] = -a.v[l];
+    Lanes<Host, N> d;
+    if (host_mode_or_flush(s)) {
+        for (unsigned l = 0; l < N; ++l) d.v[l] = hw_fma(a.v[l], b.v[l], addend.v[l]);
         const auto r = std::bit_cast<FpLanes<F, N>>(d);
         bool plain = true;
         for (unsigned l = 0; l < N; ++l) plain &= is_well_normal<F>(r.v[l]);
@@ -112,6 +115,11 @@ RK_TARGET_FMA void exec_fp_mla_hw(CpuState& s, const Insn& i) {
                          !F::is_denormal(std::bit_cast<typename F::Bits>(b.v[l])) && !F::is_denormal(c.v[l]);
         }
         if (__builtin_expect(plain, 1)) return r.store(s.v[i.rd]);
+    }
+    if (!(s.fpcr & (fpcr::RMode | fpcr::FZ))) {
+        bool exact = true;
+        for (unsigned l = 0; l < N; ++l) exact = exact && hw_fused_exact<F>(a.v[l], b.v[l], addend.v[l], d.v[l]);
+        if (exact) return std::bit_cast<FpLanes<F, N>>(d).store(s.v[i.rd]);
     }
     exec_fp_mla_slow<F, N, negate, by_element>(s, i);
 }

@@ -238,7 +238,9 @@ typename F::Bits any_number(std::uint64_t& rng) {
     if (kind == 0) return static_cast<typename F::Bits>(r);
     if (kind == 1) return static_cast<typename F::Bits>(r & (F::sign_bit | F::frac_mask)); // denormal
     if (kind == 2) return static_cast<typename F::Bits>((r & F::sign_bit) | (r >> 20 & 1 ? F::infinity : 0));
-    const std::uint64_t exp = F::bias - 8 + (next(rng) >> 16 & 15);
+    // Sometimes so small that products come near the smallest normal number.
+    const std::uint64_t exp =
+        (kind == 4 || kind == 5 ? F::bias / 2 + next(rng) % (2 * F::frac_bits) : F::bias - 8 + (next(rng) >> 16 & 15));
     const std::uint64_t frac = kind & 1 ? r & F::frac_mask : r & F::frac_mask & ~(F::frac_mask >> 4);
     return static_cast<typename F::Bits>((r & F::sign_bit) | exp << F::frac_bits | frac);
 }
