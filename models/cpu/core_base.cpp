@@ -395,10 +395,14 @@ void CoreBase::lose(const Loss& l) {
         }
         return;
     }
+    const auto drop_line = [&](const Loss& line, bool write_only) {
+        port_.drop_line(physical_.host(PhysAddr(line.number << kLineShift)), static_cast<std::uint16_t>(line.where),
+                        write_only);
+    };
     switch (l.what) {
-        case Loss::line: port_.drop_line(physical_.host(PhysAddr(l.number << kLineShift)), false); break;
-        case Loss::line_writes: port_.drop_line(physical_.host(PhysAddr(l.number << kLineShift)), true); break;
-        case Loss::page: port_.drop_page(l.number); break;
+        case Loss::line: drop_line(l, false); break;
+        case Loss::line_writes: drop_line(l, true); break;
+        case Loss::page: port_.drop_page(l.number, l.where); break;
         case Loss::everything: port_.drop_all(); break;
     }
 }

@@ -79,8 +79,8 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     void barrier(unsigned option) override;
 
     // mem::FastPathListener
-    void l1d_line_lost(std::uint64_t pline, bool write_only) override;
-    void dtlb_entry_lost(std::uint64_t vpn) override;
+    void l1d_line_lost(const mem::CacheLine& line, bool write_only) override;
+    void dtlb_entry_lost(std::uint64_t vpn, std::uint64_t fast_lines) override;
     void itlb_entry_lost(std::uint64_t vpn) override;
     void l1i_line_lost(std::uint64_t pline) override { code_.l1i_line_lost(pline); }
 
@@ -181,7 +181,8 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     /// Something the fast port relied on.
     struct Loss {
         enum What : std::uint8_t { line, line_writes, page, everything } what;
-        std::uint64_t number; ///< physical line or virtual page
+        std::uint64_t number;       ///< physical line or virtual page
+        std::uint64_t where{~0ull}; ///< the line's fast_slot, or the page's fast_lines
     };
     static constexpr unsigned kFetchPages = 64;
 

@@ -97,6 +97,7 @@ std::uint8_t* CoreBase::access(std::uint64_t va, unsigned size, AccessKind kind)
         }
     }
     const PhysAddr pa(t.entry->ppn << kPageShift | (va & (kPageSize - 1)));
+    __builtin_prefetch(physical_.host(pa));
     const mem::Access how = to_access(kind);
     const auto first = static_cast<unsigned>(std::min<std::uint64_t>(size, kLineSize - (va & (kLineSize - 1))));
     mem::CacheLine* line = nullptr;
@@ -145,18 +146,18 @@ bool CoreBase::check_exclusive(std::uint64_t va, unsigned size) {
     return std::memcmp(host, exclusive_.value, size) == 0;
 }
 
-void CoreBase::l1d_line_lost(std::uint64_t pline, bool write_only) {
-    if (exclusive_.pline == pline && !write_only) exclusive_.valid = false;
-    lose({write_only ? Loss::line_writes : Loss::line, pline});
-    if (last_slow_host_ == physical_.host(PhysAddr(pline << kLineShift))) last_slow_line_ = ~0ull;
+void CoreBase::l1d_line_lost(const mem::CacheLine& line, bool write_only) {
+    if (exclusive_.pline == line.pline && !write_only) exclusive_.valid = false;
+    if (line.fast_slot != 0) lose({write_only ? Loss::line_writes : Loss::line, line.pline, line.fast_slot});
+    if (last_slow_host_ == physical_.host(PhysAddr(line.pline << kLineShift))) last_slow_line_ = ~0ull;
 }
 
-void CoreBase::dtlb_entry_lost(std::uint64_t vpn) {
+void CoreBase::dtlb_entry_lost(std::uint64_t vpn, std::uint64_t fast_lines) {
     last_slow_line_ = ~0ull;
     if (vpn == ~std::uint64_t{0}) {
         lose({Loss::everything, 0});
     } else {
-        lose({Loss::page, vpn});
+        lose({Loss::page, vpn, fast_lines});
     }
 }
 

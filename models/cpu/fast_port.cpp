@@ -21,29 +21,38 @@ void FastPort::fill(std::uint64_t va, std::uint8_t* host_line, mem::TlbEntry& pa
     l.host = host_line;
     l.tlb_stamp = &page.stamp;
     l.line_stamp = &line.stamp;
+    page.fast_lines |= std::uint64_t{1} << slot % kPerPage;
+    const auto mark = static_cast<std::uint16_t>(slot + 1);
+    line.fast_slot = line.fast_slot == 0 || line.fast_slot == mark ? mark : mem::CacheLine::kManySlots;
     filled_[slot / kPerPage] |= std::uint64_t{1} << slot % kPerPage;
     groups_[slot % kPerPage] = static_cast<std::uint16_t>(groups_[slot % kPerPage] | 1u << slot / kPerPage);
 }
 
-void FastPort::drop_line(const std::uint8_t* host_line, bool write_only) {
-    if (!port_) return;
-    // Only the bits above the page offset are unknown: one candidate slot per group.
-    const unsigned i = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(host_line) >> kLineShift) % kPerPage;
-    for (unsigned groups = groups_[i]; groups; groups &= groups - 1) {
-        const auto group = static_cast<unsigned>(std::countr_zero(groups));
+void FastPort::drop_line(const std::uint8_t* host_line, std::uint16_t fast_slot, bool write_only) {
+    if (!port_ || fast_slot == 0) return;
+    const auto take = [&](unsigned group, unsigned i) {
         a64::MemPort::Line& l = port_->lines[group * kPerPage + i];
-        if (l.host != host_line) continue;
+        if (l.host != host_line || l.rtag == ~0ull) return;
         l.wtag = ~0ull;
         if (!write_only) drop(group, i);
+    };
+    if (fast_slot != mem::CacheLine::kManySlots) {
+        const unsigned slot = fast_slot - 1u;
+        return take(slot / kPerPage, slot % kPerPage);
     }
+    // Only the bits above the page offset are unknown: one candidate slot per group.
+    const unsigned i = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(host_line) >> kLineShift) % kPerPage;
+    for (unsigned groups = groups_[i]; groups; groups &= groups - 1)
+        take(static_cast<unsigned>(std::countr_zero(groups)), i);
 }
 
-void FastPort::drop_page(std::uint64_t vpn) {
+void FastPort::drop_page(std::uint64_t vpn, std::uint64_t fast_lines) {
     if (!port_) return;
     const unsigned group = static_cast<unsigned>(vpn % kGroups);
-    each(group, [&](a64::MemPort::Line& l, unsigned i) {
-        if (l.rtag >> kPageShift == vpn) drop(group, i);
-    });
+    for (std::uint64_t bits = filled_[group] & fast_lines; bits; bits &= bits - 1) {
+        const auto i = static_cast<unsigned>(std::countr_zero(bits));
+        if (port_->lines[group * kPerPage + i].rtag >> kPageShift == vpn) drop(group, i);
+    }
 }
 
 void FastPort::drop_writes(const std::uint8_t* host_page) {

@@ -21,9 +21,10 @@ class FastPort {
 
     /// Enters the line of `va`. Precondition: attached.
     void fill(std::uint64_t va, std::uint8_t* host_line, mem::TlbEntry& page, mem::CacheLine& line, bool writable);
-    /// The line at `host_line` left the L1D (or lost write permission only).
-    void drop_line(const std::uint8_t* host_line, bool write_only);
-    void drop_page(std::uint64_t vpn);
+    /// The line at `host_line` left the L1D (or lost write permission only). `fast_slot`: the line's.
+    void drop_line(const std::uint8_t* host_line, std::uint16_t fast_slot, bool write_only);
+    /// Of the page, those of the lines in `fast_lines`.
+    void drop_page(std::uint64_t vpn, std::uint64_t fast_lines);
     /// No more fast writes to the physical page at `host_page`.
     void drop_writes(const std::uint8_t* host_page);
     void drop_all();

@@ -24,6 +24,8 @@ class Directory {
     Entry& insert(std::uint64_t pline);
     void erase(Entry& e);
     std::size_t size() const { return used_; }
+    /// Lets the host fetch what find() will read.
+    void expect(std::uint64_t pline) const { __builtin_prefetch(&slots_[home(pline)]); }
 
   private:
     static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};

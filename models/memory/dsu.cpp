@@ -59,6 +59,13 @@ void Dsu::b_transport(int port, tlm::tlm_generic_payload& payload, sc_core::sc_t
               .bit = 1u << port,
               .pline = payload.get_address() >> kLineShift,
               .looked_up = base + delay.value() + request_ps_};
+    directory_.expect(r.pline);
+    l3_.expect(r.pline, false);
+    if (x->next != ~0ull) {
+        directory_.expect(x->next);
+        l3_.expect(x->next, true);
+        x->next = ~0ull;
+    }
     r.looked_up = slices_[r.pline % slices_.size()].reserve(r.looked_up);
     dram_status_ = tlm::TLM_OK_RESPONSE;
     x->allocated = false;
@@ -114,7 +121,7 @@ std::uint64_t Dsu::read_shared(const Request& r, DsuExtension& x) {
     if (l) {
         done = l3_data_ready(r);
         if (l->state == State::modified) x.granted = State::modified;
-        TagArray::drop(*l);
+        l3_.drop(*l);
     } else {
         done = dram(r.pline, tlm::TLM_READ_COMMAND, r.looked_up + p_.memory_request_ps) + p_.memory_return_ps;
         x.level = Level::dram;
@@ -158,7 +165,7 @@ std::uint64_t Dsu::take_unique(const Request& r, DsuExtension& x, bool with_data
     }
     const bool dirty = s.dirty || (l && l->state == State::modified);
     x.granted = dirty ? State::modified : State::exclusive;
-    if (l) TagArray::drop(*l);
+    if (l) l3_.drop(*l);
     Directory::Entry& e = directory_.insert(r.pline);
     e.holders = r.bit;
     e.owner = static_cast<std::int32_t>(r.port);
@@ -182,7 +189,7 @@ std::uint64_t Dsu::stream(const Request& r, DsuExtension& x) {
         x.allocated = put(r.pline, true, r.looked_up);
         return r.looked_up;
     }
-    if (CacheLine* l = l3_.find(r.pline)) TagArray::drop(*l);
+    if (CacheLine* l = l3_.find(r.pline)) l3_.drop(*l);
     // Not posted without bound: the line has left when the memory controller has taken it.
     return dram(r.pline, tlm::TLM_WRITE_COMMAND, r.looked_up + p_.memory_request_ps) - p_.memory_request_ps;
 }
@@ -202,7 +209,7 @@ std::uint64_t Dsu::clean(const Request& r, DsuExtension& x) {
     if (CacheLine* l = l3_.find(r.pline)) {
         dirty |= l->state == State::modified;
         if (invalidate) {
-            TagArray::drop(*l);
+            l3_.drop(*l);
         } else {
             l->state = State::exclusive;
         }
@@ -248,8 +255,7 @@ bool Dsu::put(std::uint64_t pline, bool dirty, std::uint64_t now) {
     }
     CacheLine& l = l3_.victim(pline, l3_clock_);
     if (l.state == State::modified) dram(l.pline, tlm::TLM_WRITE_COMMAND, now + p_.memory_request_ps);
-    l = {
-        .pline = pline, .state = dirty ? State::modified : State::exclusive, .prefetched = false, .stamp = ++l3_clock_};
+    l3_.replace(l, {.pline = pline, .state = dirty ? State::modified : State::exclusive, .stamp = ++l3_clock_});
     return true;
 }
 

@@ -32,7 +32,8 @@ enum class DsuKind : std::uint8_t {
 struct DsuExtension : tlm::tlm_extension<DsuExtension> {
     // request
     DsuKind kind{};
-    bool dirty{}; ///< clean, clean_invalidate: the core hands dirty data over
+    bool dirty{};              ///< clean, clean_invalidate: the core hands dirty data over
+    std::uint64_t next{~0ull}; ///< a line that the core will write out next; only lets the host get ready
     // answer
     Level level{Level::l3};                              ///< where data came from: l3, peer, dram
     CacheLine::State granted{CacheLine::State::invalid}; ///< shared, exclusive, or modified (dirty data handed over)

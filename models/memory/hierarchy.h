@@ -105,6 +105,7 @@ struct TlbEntry {
         exec{};            ///< EL0 access permitted, writes permitted (AP[2]=0), EL0 execution permitted (UXN=0)
     std::uint8_t level{3}; ///< level of the descriptor (blocks are held as 4 KiB pieces)
     std::uint32_t stamp{};
+    std::uint64_t fast_lines{}; ///< lines of the page that may be in the core's fast path. The core's.
 };
 
 /// Result of a translation.
@@ -122,17 +123,20 @@ struct CacheLine {
     std::uint64_t pline{~0ull}; ///< physical address >> 6, or all ones
     enum class State : std::uint8_t { invalid, shared, exclusive, modified } state{State::invalid};
     bool prefetched{};
+    /// The slot of the core's fast path that may hold the line: 0 none, n slot n - 1, kManySlots several. The core's.
+    std::uint16_t fast_slot{};
     std::uint32_t stamp{};
+    static constexpr std::uint16_t kManySlots = 0xffff;
 };
 
 /// Told when something that the core's fast paths rely on goes away.
 class FastPathListener {
   public:
     virtual ~FastPathListener() = default;
-    /// The L1D no longer holds the line, or holds it without write permission.
-    virtual void l1d_line_lost(std::uint64_t pline, bool write_only) = 0;
-    /// The L1 DTLB / ITLB dropped the page; vpn ~0 = all.
-    virtual void dtlb_entry_lost(std::uint64_t vpn) = 0;
+    /// The L1D gives up the line, or (`write_only`) the permission to write it.
+    virtual void l1d_line_lost(const CacheLine& line, bool write_only) = 0;
+    /// The L1 DTLB / ITLB dropped the page; vpn ~0 = all. `fast_lines`: the entry's.
+    virtual void dtlb_entry_lost(std::uint64_t vpn, std::uint64_t fast_lines) = 0;
     virtual void itlb_entry_lost(std::uint64_t vpn) = 0;
     /// The L1I dropped the line; ~0 = all.
     virtual void l1i_line_lost(std::uint64_t pline) = 0;

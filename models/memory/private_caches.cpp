@@ -61,6 +61,7 @@ Timing PrivateCaches::load(std::uint64_t pline, std::uint64_t now, CacheLine** l
         *line = l;
         return l1d_hit(*l, now, true);
     }
+    l2_.expect(pline, true);
     Fills::Slot& slot = *mshrs_.pick(now);
     const Fill f = from_l2(pline, false, For::demand, std::max(now, slot.ready));
     mshrs_.occupy(slot, pline, f.ready, f.level);
@@ -132,7 +133,7 @@ Timing PrivateCaches::zero_line(std::uint64_t pline, std::uint64_t now, CacheLin
             if (l2) {
                 l2->state = State::exclusive;
             } else if (p_.l2_inclusive_of_l1d) {
-                allocate_l2(pline, State::exclusive, now);
+                allocate_l2(l2_victim(pline), pline, State::exclusive, now);
             }
         }
         mshrs_.occupy(slot, pline, ready, t.level);
@@ -207,6 +208,7 @@ Timing PrivateCaches::l1d_hit(CacheLine& l, std::uint64_t now, bool is_load) {
 }
 
 Timing PrivateCaches::store_miss(std::uint64_t pline, std::uint64_t now, CacheLine** line) {
+    l2_.expect(pline, true);
     Fills::Slot& slot = *mshrs_.pick(now);
     const Fill f = from_l2(pline, true, For::demand, std::max(now, slot.ready));
     mshrs_.occupy(slot, pline, f.ready, f.level);
@@ -232,12 +234,12 @@ Timing PrivateCaches::upgrade(CacheLine& l, std::uint64_t now) {
 CacheLine& PrivateCaches::allocate_l1d(std::uint64_t pline, State state, std::uint64_t now) {
     CacheLine& l = l1d_.victim(pline, *clock_);
     if (l.state != State::invalid) evict_l1d(l, now);
-    l = {.pline = pline, .state = state, .prefetched = false, .stamp = tick()};
+    l1d_.replace(l, {.pline = pline, .state = state, .stamp = tick()});
     return l;
 }
 
 void PrivateCaches::evict_l1d(CacheLine& l, std::uint64_t now) {
-    if (listener_) listener_->l1d_line_lost(l.pline, false);
+    if (listener_) listener_->l1d_line_lost(l, false);
     const bool dirty = l.state == State::modified;
     CacheLine* const l2 = l2_.find(l.pline);
     if (dirty) {
@@ -254,15 +256,15 @@ void PrivateCaches::evict_l1d(CacheLine& l, std::uint64_t now) {
         throw std::logic_error("L1D line missing in the inclusive L2");
     } else {
         count(ev::L2D_CACHE_ALLOCATE);
-        allocate_l2(l.pline, l.state, now);
+        allocate_l2(l2_victim(l.pline), l.pline, l.state, now);
     }
-    TagArray::drop(l);
+    l1d_.drop(l);
 }
 
 void PrivateCaches::invalidate_l1d(CacheLine& l) {
-    if (listener_) listener_->l1d_line_lost(l.pline, false);
+    if (listener_) listener_->l1d_line_lost(l, false);
     count(ev::L1D_CACHE_INVAL);
-    TagArray::drop(l);
+    l1d_.drop(l);
 }
 
 void PrivateCaches::count_refill(EventNumber direction, Level level) {
@@ -317,7 +319,7 @@ std::uint64_t PrivateCaches::write_whole_line(std::uint64_t pline, std::uint64_t
     } else if (stream_.target() == WriteStream::Target::l2) {
         done = own(pline, DsuKind::make_unique, start);
         count(ev::L2D_CACHE_ALLOCATE);
-        allocate_l2(pline, State::modified, now);
+        allocate_l2(l2_victim(pline), pline, State::modified, now);
     } else {
         const bool to_l3 = stream_.target() == WriteStream::Target::l3;
         done = write_out(pline, to_l3 ? DsuKind::write_stream : DsuKind::write_stream_memory, start);
@@ -396,8 +398,10 @@ PrivateCaches::Fill PrivateCaches::from_l2(std::uint64_t pline, bool unique, For
         count(ev::L2D_CACHE_REFILL);
         count(ev::L2D_CACHE_REFILL_RD);
     }
+    CacheLine& place = l2_victim(pline);
+    x_.next = place.pline;
     const Fill f = from_dsu(pline, unique ? DsuKind::read_unique : DsuKind::read_shared, why, start);
-    allocate_l2(pline, f.state, start);
+    allocate_l2(place, pline, f.state, start);
     return {.ready = f.ready, .level = f.level, .state = f.state == State::shared ? State::shared : State::exclusive};
 }
 
@@ -427,10 +431,9 @@ void PrivateCaches::count_l2_write() {
     count(ev::L2D_CACHE_WR);
 }
 
-CacheLine& PrivateCaches::allocate_l2(std::uint64_t pline, State state, std::uint64_t now) {
-    CacheLine& l = l2_.victim(pline, inner_clock_);
+CacheLine& PrivateCaches::allocate_l2(CacheLine& l, std::uint64_t pline, State state, std::uint64_t now) {
     if (l.state != State::invalid) evict_l2(l, now);
-    l = {.pline = pline, .state = state, .prefetched = false, .stamp = ++inner_clock_};
+    l2_.replace(l, {.pline = pline, .state = state, .stamp = ++inner_clock_});
     return l;
 }
 
@@ -440,7 +443,7 @@ void PrivateCaches::evict_l2(CacheLine& l, std::uint64_t now) {
         if (!p_.l2_inclusive_of_l1d) {
             // The L1D keeps the line, and with it the duty to write it back.
             if (dirty) c->state = State::modified;
-            TagArray::drop(l);
+            l2_.drop(l);
             return;
         }
         if (c->state == State::modified) {
@@ -459,7 +462,7 @@ void PrivateCaches::evict_l2(CacheLine& l, std::uint64_t now) {
         x_.kind = DsuKind::evict;
         dsu_.transact(x_, l.pline, now);
     }
-    TagArray::drop(l);
+    l2_.drop(l);
 }
 
 std::uint64_t PrivateCaches::write_out(std::uint64_t pline, DsuKind kind, std::uint64_t now) {
@@ -491,12 +494,12 @@ SnoopResult PrivateCaches::snoop(std::uint64_t pline, SnoopKind kind, bool want_
             if (c) invalidate_l1d(*c);
             if (l) {
                 count(ev::L2D_CACHE_INVAL);
-                TagArray::drop(*l);
+                l2_.drop(*l);
             }
             break;
         case SnoopKind::downgrade:
             if (c && c->state != State::shared) {
-                if (listener_) listener_->l1d_line_lost(pline, true);
+                if (listener_) listener_->l1d_line_lost(*c, true);
                 c->state = State::shared;
             }
             if (l) l->state = State::shared;
@@ -504,7 +507,7 @@ SnoopResult PrivateCaches::snoop(std::uint64_t pline, SnoopKind kind, bool want_
         case SnoopKind::clean:
             if (l1_dirty) {
                 // Written again, it has to become modified again, which the core's fast path cannot do.
-                if (listener_) listener_->l1d_line_lost(pline, true);
+                if (listener_) listener_->l1d_line_lost(*c, true);
                 c->state = State::exclusive;
             }
             if (l && l->state == State::modified) l->state = State::exclusive;
@@ -541,19 +544,19 @@ void PrivateCaches::count_bus_write() {
 CacheLine& PrivateCaches::allocate_l1i(std::uint64_t pline) {
     CacheLine& l = l1i_.victim(pline, inner_clock_);
     if (l.state != State::invalid && listener_) listener_->l1i_line_lost(l.pline);
-    l = {.pline = pline, .state = State::shared, .prefetched = false, .stamp = ++inner_clock_};
+    l1i_.replace(l, {.pline = pline, .state = State::shared, .stamp = ++inner_clock_});
     return l;
 }
 
 void PrivateCaches::invalidate_icache() {
-    for (CacheLine& l : l1i_.lines()) TagArray::drop(l);
+    for (CacheLine& l : l1i_.lines()) l1i_.drop(l);
     if (listener_) listener_->l1i_line_lost(~0ull);
 }
 
 void PrivateCaches::invalidate_icache_line(std::uint64_t pline) {
     CacheLine* const l = l1i_.find(pline);
     if (!l) return;
-    TagArray::drop(*l);
+    l1i_.drop(*l);
     if (listener_) listener_->l1i_line_lost(pline);
 }
 
@@ -601,9 +604,11 @@ bool PrivateCaches::prefetch_l2(std::uint64_t pline, std::uint64_t now) {
     if (!prefetchable(pline) || l2_.find(pline)) return false;
     Fills::Slot* const slot = prefetches_.pick(now);
     if (!slot || slot->ready > now) return false;
+    CacheLine& place = l2_victim(pline);
+    x_.next = place.pline;
     const Fill f = from_dsu(pline, DsuKind::read_shared, For::prefetch, now);
     prefetches_.occupy(*slot, pline, f.ready, f.level);
-    allocate_l2(pline, f.state, now).prefetched = true;
+    allocate_l2(place, pline, f.state, now).prefetched = true;
     return true;
 }
 

@@ -86,7 +86,8 @@ class PrivateCaches final : public SnoopPort {
     Fill from_dsu(std::uint64_t pline, DsuKind kind, For why, std::uint64_t start);
     std::uint64_t own(std::uint64_t pline, DsuKind kind, std::uint64_t start);
     void count_l2_write();
-    CacheLine& allocate_l2(std::uint64_t pline, State state, std::uint64_t now);
+    CacheLine& l2_victim(std::uint64_t pline) { return l2_.victim(pline, inner_clock_); }
+    CacheLine& allocate_l2(CacheLine& place, std::uint64_t pline, State state, std::uint64_t now);
     void evict_l2(CacheLine& l, std::uint64_t now);
     std::uint64_t write_out(std::uint64_t pline, DsuKind kind, std::uint64_t now);
 

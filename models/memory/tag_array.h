@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tags of a set-associative cache with true LRU. Recency is kept as stamps of a 32-bit clock; the oldest line of a set
-// is the one with the greatest age, a difference modulo 2^32, so that the clock may wrap.
+// is the one with the greatest age, a difference modulo 2^32, so that the clock may wrap. A short form of the tags is
+// kept beside the lines: a look-up reads one or two lines of the host's cache.
 #pragma once
 
 #include "models/memory/hierarchy.h"
 
 #include <bit>
 #include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
 #include <stdexcept>
-#include <vector>
 
 namespace rkperf::mem {
 
@@ -16,20 +19,33 @@ class TagArray {
   public:
     using State = CacheLine::State;
 
-    explicit TagArray(const CacheGeometry& g) : ways_(g.ways) {
-        if (g.line != kLineSize || g.ways == 0 || g.bytes % (g.ways * g.line) != 0) {
+    explicit TagArray(const CacheGeometry& g) : ways_(g.ways), stride_((g.ways + 3) / 4 * 4) {
+        if (g.line != kLineSize || g.ways == 0 || g.ways > kMaxWays || g.bytes % (g.ways * g.line) != 0) {
             throw std::invalid_argument("cache geometry: 64-byte lines, whole sets");
         }
         const unsigned sets = g.bytes / (g.ways * g.line);
         if (!std::has_single_bit(sets)) throw std::invalid_argument("cache geometry: sets must be a power of two");
         mask_ = sets - 1;
-        lines_.resize(static_cast<std::size_t>(sets) * ways_);
+        count_ = std::size_t{sets} * stride_;
+        lines_.reset(new (kHostLine) CacheLine[count_]);
+        tags_.reset(new (kHostLine) std::uint32_t[count_]);
+        for (std::size_t i = 0; i < count_; ++i) tags_[i] = kNoTag;
     }
 
     CacheLine* find(std::uint64_t pline) {
-        CacheLine* const set = first(pline);
-        for (CacheLine* l = set; l != set + ways_; ++l) {
-            if (l->pline == pline) return l;
+        const std::size_t set = first(pline);
+        const std::uint32_t key = short_tag(pline);
+        // No branch depends on the way.
+        std::uint64_t equal = 0;
+        for (unsigned w = 0; w < stride_; w += 4) {
+            const std::uint32_t* t = &tags_[set + w];
+            equal |= std::uint64_t{unsigned{t[0] == key} | unsigned{t[1] == key} << 1 | unsigned{t[2] == key} << 2 |
+                                   unsigned{t[3] == key} << 3}
+                     << w;
+        }
+        for (; equal != 0; equal &= equal - 1) {
+            CacheLine& l = lines_[set + static_cast<unsigned>(std::countr_zero(equal))];
+            if (__builtin_expect(l.pline == pline, 1)) return &l;
         }
         return nullptr;
     }
@@ -37,33 +53,55 @@ class TagArray {
 
     /// The line to be replaced by `pline`: an invalid one, else the oldest of the set.
     CacheLine& victim(std::uint64_t pline, std::uint32_t clock) {
-        CacheLine* const set = first(pline);
-        CacheLine* best = set;
-        std::uint32_t age = 0;
-        for (CacheLine* l = set; l != set + ways_; ++l) {
-            if (l->state == State::invalid) return *l;
-            const std::uint32_t a = clock - l->stamp;
-            if (a > age) {
-                age = a;
-                best = l;
-            }
+        CacheLine* const set = &lines_[first(pline)];
+        // Ranks by age, then by place; no branch depends on them.
+        std::uint64_t best = 0;
+        for (unsigned w = 0; w < ways_; ++w) {
+            const std::uint64_t age = set[w].state == State::invalid ? std::uint64_t{1} << 32 : clock - set[w].stamp;
+            const std::uint64_t rank = age << 8 | (kMaxWays - w);
+            best = rank > best ? rank : best;
         }
-        return *best;
+        return set[kMaxWays - (best & 0xff)];
     }
 
-    static void drop(CacheLine& l) { l = CacheLine{}; }
+    /// Puts a line in the place of `l`, a line of this array.
+    void replace(CacheLine& l, const CacheLine& by) {
+        tags_[static_cast<std::size_t>(&l - lines_.get())] = short_tag(by.pline);
+        l = by;
+    }
+    void drop(CacheLine& l) { replace(l, CacheLine{}); }
+
+    /// Lets the host fetch what find() or, with `lines`, victim() will read.
+    void expect(std::uint64_t pline, bool lines) const {
+        const std::size_t set = first(pline);
+        __builtin_prefetch(&tags_[set]);
+        if (!lines) return;
+        for (std::size_t i = set; i != set + stride_; i += 4) __builtin_prefetch(&lines_[i]);
+    }
 
     unsigned sets() const { return mask_ + 1; }
     unsigned ways() const { return ways_; }
-    std::vector<CacheLine>& lines() { return lines_; }
-    const std::vector<CacheLine>& lines() const { return lines_; }
+    std::span<CacheLine> lines() { return {lines_.get(), count_}; }
+    std::span<const CacheLine> lines() const { return {lines_.get(), count_}; }
 
   private:
-    CacheLine* first(std::uint64_t pline) { return &lines_[(pline & mask_) * ways_]; }
+    static constexpr std::align_val_t kHostLine{64};
+    static constexpr std::uint32_t kNoTag = ~std::uint32_t{0};
+    static constexpr unsigned kMaxWays = 60;
+    template <class T>
+    struct Free {
+        void operator()(T* p) const { ::operator delete[](p, kHostLine); }
+    };
+
+    static std::uint32_t short_tag(std::uint64_t pline) { return static_cast<std::uint32_t>(pline); }
+    std::size_t first(std::uint64_t pline) const { return static_cast<std::size_t>(pline & mask_) * stride_; }
 
     unsigned ways_;
+    unsigned stride_; ///< lines from one set to the next
     unsigned mask_{};
-    std::vector<CacheLine> lines_;
+    std::size_t count_{};
+    std::unique_ptr<CacheLine[], Free<CacheLine>> lines_;
+    std::unique_ptr<std::uint32_t[], Free<std::uint32_t>> tags_; ///< low bits of the lines' numbers
 };
 
 } // namespace rkperf::mem

@@ -130,7 +130,8 @@ Translation TranslationUnit::miss(L1Tlb& tlb, const Side& side, VirtAddr va, std
     }
     std::uint32_t& clock = side.fetch ? fetch_clock_ : *clock_;
     TlbEntry& e = tlb.victim(clock);
-    if (e.valid && listener_) side.fetch ? listener_->itlb_entry_lost(e.vpn) : listener_->dtlb_entry_lost(e.vpn);
+    if (e.valid && listener_)
+        side.fetch ? listener_->itlb_entry_lost(e.vpn) : listener_->dtlb_entry_lost(e.vpn, e.fast_lines);
     tlb.set(e, {.vpn = vpn,
                 .ppn = page.v >> kPageShift,
                 .asid = asid_,
@@ -188,19 +189,19 @@ void TranslationUnit::invalidate(std::uint32_t asid, std::uint64_t vpn) {
             // TLBI ASIDE1 leaves global entries alone, TLBI VAE1 takes them (Arm ARM D8.13).
             if (asid != kAnyAsid && e.asid != asid && !(e.global && vpn != kAnyPage)) continue;
             if (asid != kAnyAsid && e.global && vpn == kAnyPage) continue;
-            const std::uint64_t gone = e.vpn;
+            const TlbEntry gone = e;
             tlb.drop(e);
             lost(gone);
         }
     };
-    sweep(dtlb_, [&](std::uint64_t gone) {
-        if (listener_ && vpn != kAnyPage) listener_->dtlb_entry_lost(gone);
+    sweep(dtlb_, [&](const TlbEntry& gone) {
+        if (listener_ && vpn != kAnyPage) listener_->dtlb_entry_lost(gone.vpn, gone.fast_lines);
     });
-    sweep(itlb_, [&](std::uint64_t gone) {
-        if (listener_ && vpn != kAnyPage) listener_->itlb_entry_lost(gone);
+    sweep(itlb_, [&](const TlbEntry& gone) {
+        if (listener_ && vpn != kAnyPage) listener_->itlb_entry_lost(gone.vpn);
     });
     if (listener_ && vpn == kAnyPage) {
-        listener_->dtlb_entry_lost(kAnyPage);
+        listener_->dtlb_entry_lost(kAnyPage, ~std::uint64_t{0});
         listener_->itlb_entry_lost(kAnyPage);
     }
     l2tlb_.invalidate(asid, vpn);

@@ -131,12 +131,16 @@ TEST_CASE("blocks end at branches and at lines, and their sums are those of thei
 TEST_CASE("the fast port drops what is lost and nothing else") {
     alignas(4096) static std::uint8_t memory[2 * kPageSize];
     a64::MemPort port;
-    mem::TlbEntry tlb;
-    mem::CacheLine line;
+    mem::TlbEntry tlb, other;
+    mem::CacheLine line, next, third;
     FastPort f;
     f.attach(&port, false);
     const auto fill = [&](std::uint64_t va, unsigned offset, bool writable) {
-        f.fill(va, memory + offset, tlb, line, writable);
+        f.fill(va, memory + offset, va >> kPageShift == 0x10 ? tlb : other,
+               va == 0x10040   ? line
+               : va == 0x10080 ? next
+                               : third,
+               writable);
     };
     fill(0x10040, 0x40, true);
     fill(0x10080, 0x80, true);
@@ -144,16 +148,18 @@ TEST_CASE("the fast port drops what is lost and nothing else") {
     CHECK(f.find(0x10047) == memory + 0x40);
     CHECK(port.lines[a64::MemPort::slot(0x10040)].wtag == 0x10040);
     CHECK(port.lines[a64::MemPort::slot(0x23040)].wtag == ~0ull);
-    f.drop_line(memory + 0x40, true);
+    f.drop_line(memory + 0x40, line.fast_slot, true);
     CHECK(port.lines[a64::MemPort::slot(0x10040)].wtag == ~0ull);
     CHECK(f.find(0x10040));
-    f.drop_line(memory + 0x40, false);
+    f.drop_line(memory + 0x40, line.fast_slot, false);
     CHECK_FALSE(f.find(0x10040));
     CHECK(f.find(0x10080));
     f.drop_writes(memory);
     CHECK(port.lines[a64::MemPort::slot(0x10080)].wtag == ~0ull);
     CHECK(f.find(0x10080));
-    f.drop_page(0x23);
+    f.drop_page(0x23, 1);
+    CHECK(f.find(0x23040)); // another line of the page
+    f.drop_page(0x23, other.fast_lines);
     CHECK_FALSE(f.find(0x23040));
     CHECK(f.find(0x10080));
     f.drop_all();
@@ -175,7 +181,8 @@ TEST_CASE("a line reachable under two addresses is dropped under both") {
     f.attach(&port, false);
     f.fill(0x10100, memory + 0x100, tlb, line, true);
     f.fill(0x75100, memory + 0x100, tlb, line, true);
-    f.drop_line(memory + 0x100, false);
+    CHECK(line.fast_slot == mem::CacheLine::kManySlots);
+    f.drop_line(memory + 0x100, line.fast_slot, false);
     CHECK_FALSE(f.find(0x10100));
     CHECK_FALSE(f.find(0x75100));
 }

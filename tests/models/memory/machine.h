@@ -92,8 +92,8 @@ class Tables {
 struct Listener : FastPathListener {
     std::vector<std::pair<std::uint64_t, bool>> l1d;
     std::vector<std::uint64_t> dtlb, itlb, l1i;
-    void l1d_line_lost(std::uint64_t pline, bool write_only) override { l1d.emplace_back(pline, write_only); }
-    void dtlb_entry_lost(std::uint64_t vpn) override { dtlb.push_back(vpn); }
+    void l1d_line_lost(const CacheLine& line, bool write_only) override { l1d.emplace_back(line.pline, write_only); }
+    void dtlb_entry_lost(std::uint64_t vpn, std::uint64_t) override { dtlb.push_back(vpn); }
     void itlb_entry_lost(std::uint64_t vpn) override { itlb.push_back(vpn); }
     void l1i_line_lost(std::uint64_t pline) override { l1i.push_back(pline); }
 };

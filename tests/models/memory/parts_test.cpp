@@ -25,7 +25,7 @@ TEST_CASE("a set gives up its least recently used line, also when the recency cl
         if (!l) {
             l = &a.victim(pline, clock);
             gone = l->pline;
-            *l = {.pline = pline, .state = CacheLine::State::shared};
+            a.replace(*l, {.pline = pline, .state = CacheLine::State::shared});
         }
         l->stamp = ++clock;
         return gone;
