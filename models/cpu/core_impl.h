@@ -6,7 +6,7 @@
 //   fetch_at()                         cycle at which the front end asks for the next line
 //   fetch_stall(ready, why)            the line, or its translation, is there at `ready`
 //   enter_block(fetches)               the front end delivers a block
-//   simple(op), general(op)            an operation without memory access
+//   simple(op), flags(op), general(op) an operation without memory access, by its group
 //   divide(op, bits)                   a division whose quotient has so many bits
 //   begin(op)                          issues a load or store; returns the cycle
 //   load(op, issue, ready, slow, va)   completes it; `ready`: issue, or when a slow access (slow != 0) has its data
@@ -182,6 +182,11 @@ typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(a64::CpuState& s) {
                     s.pc = pc;
                     op->insn.fn(s, op->insn);
                     pipe_.simple(*op);
+                    break;
+                case OpGroup::flags:
+                    s.pc = pc;
+                    op->insn.fn(s, op->insn);
+                    pipe_.flags(*op);
                     break;
                 case OpGroup::general:
                     s.pc = pc;

@@ -98,6 +98,14 @@ bool is_plain(const Insn& i, const OpTiming& t) {
     return one && i.src[2] == a64::reg::none && i.src[3] == a64::reg::none;
 }
 
+/// Adds, logic, selects and compares, most of which read or write the flags beside their operands.
+bool is_flags(const Insn& i, const OpTiming& t) {
+    const bool kind = in(i.timing, TimingClass::alu, TimingClass::rev) || i.timing == TimingClass::fp_cmp ||
+                      i.timing == TimingClass::fp_csel;
+    return kind && t.uops == 1 && t.occupancy == 1 && t.accumulate == 0 && t.dst[2] == kReadySink &&
+           i.src[3] == a64::reg::none;
+}
+
 OpGroup group_of(const Insn& i, const OpTiming& t) {
     if (is_branch(i.kind)) return OpGroup::branch;
     if (is_store(i)) return OpGroup::store;
@@ -105,7 +113,7 @@ OpGroup group_of(const Insn& i, const OpTiming& t) {
     if (i.timing >= TimingClass::barrier || i.kind == InsnKind::exception || i.row == a64::kNoRow)
         return OpGroup::system;
     if (i.timing == TimingClass::div32 || i.timing == TimingClass::div64) return OpGroup::divide;
-    return is_plain(i, t) ? OpGroup::simple : OpGroup::general;
+    return is_plain(i, t) ? OpGroup::simple : is_flags(i, t) ? OpGroup::flags : OpGroup::general;
 }
 
 } // namespace

@@ -12,6 +12,7 @@ namespace rkperf::cpu {
 /// How the core loop treats an operation.
 enum class OpGroup : std::uint8_t {
     simple,  ///< cannot stop, no memory; one micro-operation, at most two operands and one result
+    flags,   ///< the same for integer and compare operations with up to three operands and two results
     general, ///< cannot stop, no memory
     divide,  ///< as general, latency depends on the operands
     load,

@@ -19,6 +19,7 @@ class SimplePipe {
     std::uint64_t fetch_at() const { return cycle_; }
     void fetch_stall(std::uint64_t, Lane) {}
     void simple(const DecodedOp&) { ++cycle_; }
+    void flags(const DecodedOp&) { ++cycle_; }
     void general(const DecodedOp&) { ++cycle_; }
     void divide(const DecodedOp&, unsigned) { ++cycle_; }
     std::uint64_t begin(const DecodedOp&) const { return cycle_; }

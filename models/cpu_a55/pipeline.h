@@ -70,6 +70,12 @@ class Pipeline {
         const std::uint64_t t = issue(op, need - late);
         finish(op.timing.dst[0], t + op.timing.latency + late, op);
     }
+    void flags(const cpu::DecodedOp& op) {
+        const auto& src = op.insn.src;
+        const std::uint64_t t = issue(op, std::max({ready_[src[0]], ready_[src[1]], ready_[src[2]]}));
+        finish(op.timing.dst[0], t + op.timing.latency, op);
+        finish(op.timing.dst[1], t + op.timing.latency + op.timing.second, op);
+    }
     void general(const cpu::DecodedOp& op) { execute(op, op.timing.latency, op.timing.occupancy); }
     void divide(const cpu::DecodedOp& op, unsigned quotient_bits);
 

@@ -60,6 +60,14 @@ class Pipeline {
         ready_[op.timing.dst[0]] = done;
         retire(done);
     }
+    void flags(const cpu::DecodedOp& op) {
+        const auto& src = op.insn.src;
+        const std::uint64_t t = std::max({dispatch(), ready_[src[0]], ready_[src[1]], ready_[src[2]]});
+        const std::uint64_t done = take_port(op.timing.pipes, t) + op.timing.latency;
+        ready_[op.timing.dst[0]] = done;
+        ready_[op.timing.dst[1]] = done + op.timing.second;
+        retire(done);
+    }
     void general(const cpu::DecodedOp& op) { execute(op, op.timing.latency, op.timing.occupancy); }
     void divide(const cpu::DecodedOp& op, unsigned quotient_bits);
 

@@ -33,6 +33,10 @@ TEST_CASE("what an instruction counts is fixed when it is decoded") {
     const Case cases[] = {
         {a::add_imm(1, 2, 3), lanes({Lane::data_processing}), OpGroup::simple},
         {a::mul(1, 2, 3), lanes({Lane::data_processing}), OpGroup::simple},
+        {0xeb02003f, lanes({Lane::data_processing}), OpGroup::flags},   // CMP
+        {0x9a820020, lanes({Lane::data_processing}), OpGroup::flags},   // CSEL
+        {0xf1000421, lanes({Lane::data_processing}), OpGroup::flags},   // SUBS
+        {0x9b031041, lanes({Lane::data_processing}), OpGroup::general}, // MADD
         {a::udiv(1, 2, 3), lanes({Lane::data_processing}), OpGroup::divide},
         {a::nop(), lanes({}), OpGroup::simple},
         {a::ldr(1, 2), lanes({Lane::load}), OpGroup::load},
