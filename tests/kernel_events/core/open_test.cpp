@@ -345,18 +345,3 @@ TEST_CASE("CPU event on an offline CPU", "[CORE-063]") {
     CHECK(w.try_open(dummy(), -1, 3) == ENODEV);
     CHECK(w.try_open(dummy(), 0, 3) == 0);
 }
-
-TEST_CASE("breakpoints are refused, kernel addresses of tasks with EINVAL") {
-    World w;
-    perf_event_attr a = World::attr(PERF_TYPE_BREAKPOINT, 0);
-    a.bp_addr = 0x1000;
-    CHECK(w.try_open(a) == EOPNOTSUPP);
-    a.bp_addr = 0xffff800008000000;
-    CHECK(w.try_open(a) == EINVAL);
-    CHECK(w.try_open(a, -1, 0) == EINVAL);
-    a.exclude_kernel = 0;
-    CHECK(w.try_open(a) == EINVAL);
-    CHECK(w.try_open(a, -1, 0) == EOPNOTSUPP);
-    CHECK(w.attribute("/sys/bus/event_source/devices/breakpoint/type") == "5\n");
-    CHECK(w.attribute("/sys/bus/event_source/devices/breakpoint/uevent").empty());
-}

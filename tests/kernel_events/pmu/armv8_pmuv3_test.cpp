@@ -29,7 +29,7 @@ TEST_CASE("probe, reset, message", "[PMUV3-001][PMUV3-002][ARMPMU-035][ARMPMU-04
     CHECK(regs(w).writes[sysreg::PMCNTENCLR_EL0.encoding] == 1);
     CHECK(w.k.cpu(1).irq_enabled);
     REQUIRE_FALSE(w.k.log.empty());
-    CHECK(w.k.log[0] == "hw perfevents: enabled with armv8_pmuv3 PMU driver, 7 counters available");
+    CHECK(w.k.log.back() == "hw perfevents: enabled with armv8_pmuv3 PMU driver, 7 counters available");
 }
 
 TEST_CASE("generic events", "[PMUV3-004][PMUV3-005][PMUV3-006][ARMPMU-003][ARMPMU-004][ARMPMU-005]") {
