@@ -363,8 +363,7 @@ void Kernel::exit_to_user_mode() {
             w();
             continue;
         }
-        const bool signals_due =
-            t.process->group_exit || Signals::pending(t) || t.restore_sigmask || t.syscall_restart;
+        const bool signals_due = t.process->group_exit || Signals::pending(t) || t.restore_sigmask || t.syscall_restart;
         // While an instruction runs out of line signals wait, or abort it.
         if (signals_due && uprobes().uprobe_deny_signal()) {
             if (t.tif_uprobe) continue;

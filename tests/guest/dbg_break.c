@@ -10,7 +10,8 @@
 static uint64_t cell;
 
 uint64_t code(uint64_t n, uint64_t* p);
-extern char c_sub[], c_cbz[], c_load[], c_store[], c_cond[], c_bl[], c_leaf[], c_ret[], c_br[], c_end[], c_fp[], c_adr[];
+extern char c_sub[], c_cbz[], c_load[], c_store[], c_cond[], c_bl[], c_leaf[], c_ret[], c_br[], c_end[], c_fp[],
+    c_adr[];
 asm(".text\n.balign 64\n"
     "code:	stp x29, x30, [sp, #-16]!\n"
     "	mov x9, #0\n"
@@ -59,8 +60,9 @@ static void kinds(void) {
     static const struct {
         const char* name;
         char* at;
-    } k[] = {{"cbz", c_cbz},   {"sub", c_sub},   {"load", c_load}, {"store", c_store}, {"scvtf", c_fp}, {"b.eq", c_cond},
-             {"bl", c_bl},     {"leaf", c_leaf}, {"ret", c_ret},   {"adr", c_adr},     {"br", c_br},    {"behind br", c_end}};
+    } k[] = {{"cbz", c_cbz},  {"sub", c_sub},   {"load", c_load}, {"store", c_store},
+             {"scvtf", c_fp}, {"b.eq", c_cond}, {"bl", c_bl},     {"leaf", c_leaf},
+             {"ret", c_ret},  {"adr", c_adr},   {"br", c_br},     {"behind br", c_end}};
     for (unsigned i = 0; i < sizeof k / sizeof *k; i++) {
         int fd = bp(k[i].at);
         cell = 0;
@@ -83,8 +85,8 @@ static void together(void) {
     uint64_t r = code(20, &cell);
     off(wp);
     for (int i = 0; i < 6; i++) off(fd[i]);
-    say("six breakpoints and a watchpoint: %lu %lu %lu %lu %lu %lu, %lu, result %lu, cell %lu", count(fd[0]), count(fd[1]),
-        count(fd[2]), count(fd[3]), count(fd[4]), count(fd[5]), count(wp), r, cell);
+    say("six breakpoints and a watchpoint: %lu %lu %lu %lu %lu %lu, %lu, result %lu, cell %lu", count(fd[0]),
+        count(fd[1]), count(fd[2]), count(fd[3]), count(fd[4]), count(fd[5]), count(wp), r, cell);
     for (int i = 0; i < 6; i++) close(fd[i]);
     close(wp);
 }
@@ -126,8 +128,8 @@ static void with_signals(void) {
     on(fd);
     uint64_t r = code(3, NULL);
     off(fd);
-    say("load that faults: %lu, signals %d, at the load %d, result %lu, cell %lu", count(fd), signals, pc_of == (uint64_t)c_load,
-        r, cell);
+    say("load that faults: %lu, signals %d, at the load %d, result %lu, cell %lu", count(fd), signals,
+        pc_of == (uint64_t)c_load, r, cell);
     close(fd);
     signals = 0;
     int at = bp(brk_at), next = bp(brk_next);
@@ -166,8 +168,8 @@ static void emulated(void) {
     off(at);
     off(next);
     off(hlt);
-    say("mrs %lu, behind it %lu, hlt %lu, signals %d, code %d, at the hlt %d", count(at), count(next), count(hlt), signals,
-        code_of, pc_of == (uint64_t)hlt_at);
+    say("mrs %lu, behind it %lu, hlt %lu, signals %d, code %d, at the hlt %d", count(at), count(next), count(hlt),
+        signals, code_of, pc_of == (uint64_t)hlt_at);
     close(at);
     close(next);
     close(hlt);
@@ -215,8 +217,14 @@ static void on_sigtrap(int sig) {
     if (++traps == 3) ioctl(trap_fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 static void sigtrap(void) {
-    struct perf_event_attr a = {.type = PERF_TYPE_BREAKPOINT, .size = sizeof a, .disabled = 1, .sigtrap = 1,
-                                .remove_on_exec = 1, .sample_period = 1, .exclude_kernel = 1, .exclude_hv = 1};
+    struct perf_event_attr a = {.type = PERF_TYPE_BREAKPOINT,
+                                .size = sizeof a,
+                                .disabled = 1,
+                                .sigtrap = 1,
+                                .remove_on_exec = 1,
+                                .sample_period = 1,
+                                .exclude_kernel = 1,
+                                .exclude_hv = 1};
     a.bp_type = HW_BREAKPOINT_X;
     a.bp_addr = (uint64_t)c_leaf;
     a.bp_len = 8;

@@ -36,20 +36,20 @@ static void off(int fd) { ioctl(fd, PERF_EVENT_IOC_DISABLE, 0); }
 
 // One line: hits of loads, of stores and of both by one instruction at `base`.
 static int fds[3];
-#define INSN(text, base, insn)                                                                                   \
-    do {                                                                                                         \
-        uint64_t n[3];                                                                                           \
-        for (int k = 0; k < 3; k++) {                                                                            \
-            void* b = (base);                                                                                    \
-            on(fds[k]);                                                                                          \
-            asm volatile("mov x9, %0\n mov x10, #3\n mov x11, #5\n" insn                                         \
-                         :                                                                                       \
-                         : "r"(b)                                                                                \
-                         : "memory", "cc", "x9", "x10", "x11", "x12", "x13", "v0", "v1", "v2", "v3");            \
-            off(fds[k]);                                                                                         \
-            n[k] = count(fds[k]);                                                                                \
-        }                                                                                                        \
-        say("%s: r %lu w %lu rw %lu", text, n[0], n[1], n[2]);                                                   \
+#define INSN(text, base, insn) \
+    do { \
+        uint64_t n[3]; \
+        for (int k = 0; k < 3; k++) { \
+            void* b = (base); \
+            on(fds[k]); \
+            asm volatile("mov x9, %0\n mov x10, #3\n mov x11, #5\n" insn \
+                         : \
+                         : "r"(b) \
+                         : "memory", "cc", "x9", "x10", "x11", "x12", "x13", "v0", "v1", "v2", "v3"); \
+            off(fds[k]); \
+            n[k] = count(fds[k]); \
+        } \
+        say("%s: r %lu w %lu rw %lu", text, n[0], n[1], n[2]); \
     } while (0)
 
 // [DBG-029]; PRFM and cache maintenance never, DC ZVA as a store of its block [DBG-034]; a store-exclusive that fails does
@@ -104,7 +104,8 @@ static void atomics(void) {
 
 static void boundaries(void) {
     uint8_t *line = area + 64 * 9, *page = area + 4096;
-    int a = watch(HW_BREAKPOINT_W, line, 1), b = watch(HW_BREAKPOINT_W, page, 1), c = watch(HW_BREAKPOINT_W, page - 1, 1);
+    int a = watch(HW_BREAKPOINT_W, line, 1), b = watch(HW_BREAKPOINT_W, page, 1),
+        c = watch(HW_BREAKPOINT_W, page - 1, 1);
     uint64_t v = 0x1122334455667788;
     for (int o = -8; o <= 0; o++) {
         on(a);

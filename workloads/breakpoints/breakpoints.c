@@ -33,7 +33,8 @@ int main(int argc, char** argv) {
     const char* kind = argc > 2 ? argv[2] : "x";
     int fd = -1;
     if (strcmp(kind, "none")) {
-        struct perf_event_attr a = {.type = PERF_TYPE_BREAKPOINT, .size = sizeof a, .exclude_kernel = 1, .exclude_hv = 1};
+        struct perf_event_attr a = {
+            .type = PERF_TYPE_BREAKPOINT, .size = sizeof a, .exclude_kernel = 1, .exclude_hv = 1};
         a.bp_type = *kind == 'x' ? HW_BREAKPOINT_X : HW_BREAKPOINT_W;
         a.bp_addr = *kind == 'x' ? (uint64_t)turns_leaf : (uint64_t)(*kind == 'w' ? words : words + 768);
         a.bp_len = 8;

@@ -221,8 +221,7 @@ void add_sysfs(VfsImpl& vfs, Kernel& k) {
         const std::string cpu = "cpu" + std::to_string(c);
         fs->add_link("bus/cpu/devices/" + cpu, "../../../devices/system/cpu/" + cpu);
     }
-    for (const char* dir :
-         {"class", "dev/char", "dev/block", "firmware", "fs", "kernel/mm", "module", "power"})
+    for (const char* dir : {"class", "dev/char", "dev/block", "firmware", "fs", "kernel/mm", "module", "power"})
         fs->add_dir(dir);
     fs->add_text("kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
     fs->add_text("kernel/notes", Kernel::notes());

@@ -260,8 +260,7 @@ std::int64_t sys_timer_create(Kernel& k, Task& t, const SyscallArgs& a) {
     pt->value = a[1] ? ev.value : static_cast<std::uint64_t>(pt->id);
     const int id = pt->id;
     if (k.put(a[2], id)) return -EFAULT;
-    if (pt->cpu == CpuClock::none)
-        k.tracepoints().trace_hrtimer_init(pt->timer, pt->clockid, ke::HRTIMER_MODE_ABS);
+    if (pt->cpu == CpuClock::none) k.tracepoints().trace_hrtimer_init(pt->timer, pt->clockid, ke::HRTIMER_MODE_ABS);
     p.timers[id] = std::move(pt);
     return 0;
 }
