@@ -172,6 +172,7 @@ class Fuzzer {
         FileOperations* ops;
         FakeMmap vma;
         ~Mapping() {
+            if (!ops) return; // it was never mapped
             ops->mmap_close(vma);
             w->k.fput(ops);
         }
@@ -186,7 +187,7 @@ class Fuzzer {
         m->vma.writable_ = !one_in(3);
         m->vma.mm_ = &w_.k.mm;
         if (m->ops->mmap(m->vma)) {
-            m.release(); // NOLINT: it was never mapped
+            m->ops = nullptr;
             return;
         }
         ++w_.k.open_files.at(m->ops).refs;

@@ -204,6 +204,7 @@ TEST_CASE("filters of a kernel at EL2", "[PMUV3-014]") {
     CHECK(base([](A& a) { a.exclude_user = 1; }) == (el2 | no_el0));
     CHECK(base([](A& a) { a.exclude_host = 1; }) == no_el0);
     CHECK(base([](A& a) { a.exclude_guest = 1; }) == (el2 | no_el1));
+    perf.perf_event_exit_task(task);
 }
 
 TEST_CASE("neither user nor kernel: accepted, counts nothing", "[PMUV3-016]") {
