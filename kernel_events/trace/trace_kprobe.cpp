@@ -64,7 +64,7 @@ std::string TraceKprobe::show() const {
 }
 
 TraceKprobes::TraceKprobes(Perf::Impl& perf, Kprobes& kprobes, TraceEvents& events, DynEvents& dynamic)
-    : perf_(perf), k_(perf.kernel), kprobes_(kprobes), events_(events), dynamic_(dynamic) {}
+    : k_(perf.kernel), kprobes_(kprobes), events_(events), dynamic_(dynamic) {}
 
 std::unique_ptr<TraceKprobe> TraceKprobes::alloc(std::string group, std::string event, bool is_return) {
     auto tk = std::make_unique<TraceKprobe>();

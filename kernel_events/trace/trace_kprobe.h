@@ -40,7 +40,6 @@ class TraceKprobes final : public DynEventKind {
     void dispatch_return(TraceKprobe& tk, std::uint64_t ret_addr, PtRegs& regs);
     void emit(TraceKprobe& tk, std::uint64_t first, std::uint64_t second, PtRegs& regs);
 
-    Perf::Impl& perf_;
     Kernel& k_;
     Kprobes& kprobes_;
     TraceEvents& events_;
