@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/gic/gic600.h"
 
+#include "sim/base/sysreg_target.h"
+
 #include <spdlog/spdlog.h>
 
 #include <cstring>
@@ -48,24 +50,14 @@ void Gic600::connect_cpu(CpuId cpu, LevelSink& irq) { interfaces_[cpu.v]->connec
 void Gic600::connect_cpu_fiq(CpuId cpu, LevelSink& fiq) { interfaces_[cpu.v]->connect_fiq(fiq); }
 
 void Gic600::transport_sysreg(int cpu, tlm::tlm_generic_payload& trans, sc_core::sc_time& delay) {
-    auto* ext = trans.get_extension<SysRegExtension>();
-    if (!ext || trans.get_data_length() != sizeof(std::uint64_t)) {
-        SC_REPORT_FATAL(name(), "transaction is not a system-register access");
-        return;
-    }
-    const SysReg reg{static_cast<std::uint16_t>(trans.get_address() / 8)};
+    const auto request = sysreg_request(name(), trans);
+    if (!request) return;
     CpuInterface& interface = *interfaces_[static_cast<std::size_t>(cpu)];
     const Picoseconds t = local_time(delay);
-    std::uint64_t value = 0;
-    if (trans.is_write()) std::memcpy(&value, trans.get_data_ptr(), sizeof value);
-    const auto a = trans.is_write() ? interface.write(reg, value, ext->el, t) : interface.read(reg, ext->el, t);
-    ext->outcome = a.allowed ? SysRegOutcome::ok : SysRegOutcome::undefined;
-    if (!a.allowed) {
-        trans.set_response_status(a.decoded ? tlm::TLM_COMMAND_ERROR_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
-        return;
-    }
-    if (!trans.is_write()) std::memcpy(trans.get_data_ptr(), &a.value, sizeof a.value);
-    trans.set_response_status(tlm::TLM_OK_RESPONSE);
+    const ExceptionLevel el = request->from.el;
+    const auto a =
+        request->write ? interface.write(request->reg, request->value, el, t) : interface.read(request->reg, el, t);
+    sysreg_answer(trans, *request, a.decoded, a.allowed ? SysRegOutcome::ok : SysRegOutcome::undefined, a.value);
 }
 
 void Gic600::transport_mmio(tlm::tlm_generic_payload& trans, sc_core::sc_time& delay) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/pmu_v3/pmu_v3.h"
 
-#include <cstring>
+#include "sim/base/sysreg_target.h"
 
 namespace rkperf::pmu {
 
@@ -39,26 +39,18 @@ std::span<const ArmedCounter> PmuV3::armed() {
 }
 
 void PmuV3::transport(tlm::tlm_generic_payload& trans, sc_core::sc_time&) {
-    auto* ext = trans.get_extension<SysRegExtension>();
-    if (!ext || trans.get_data_length() != sizeof(std::uint64_t)) {
-        SC_REPORT_FATAL(name(), "transaction is not a system-register access");
-        return;
-    }
-    const SysReg reg{static_cast<std::uint16_t>(trans.get_address() / 8)};
-    const bool write = trans.is_write();
-    std::uint64_t value = 0;
-    if (write) std::memcpy(&value, trans.get_data_ptr(), sizeof value);
-    const Registers::Access a = write ? registers_.write(reg, value, ext->el) : registers_.read(reg, ext->el);
-
-    ext->outcome = a.outcome;
+    const auto request = sysreg_request(name(), trans);
+    if (!request) return;
+    const ExceptionLevel el = request->from.el;
+    const Registers::Access a =
+        request->write ? registers_.write(request->reg, request->value, el) : registers_.read(request->reg, el);
+    sysreg_answer(trans, *request, a.decoded, a.outcome, a.value);
     if (a.outcome != SysRegOutcome::ok) {
         trap_target_ = a.target;
-        trans.set_response_status(a.decoded ? tlm::TLM_COMMAND_ERROR_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
         return;
     }
-    if (!write) std::memcpy(trans.get_data_ptr(), &a.value, sizeof a.value);
-    trans.set_response_status(tlm::TLM_OK_RESPONSE);
-    for (PmuListener* l : listeners_) l->register_accessed(reg, write, write ? value : a.value, totals_.now());
+    for (PmuListener* l : listeners_)
+        l->register_accessed(request->reg, request->write, request->write ? request->value : a.value, totals_.now());
     drive_line(); // a read too may have folded a wrap in
     if (a.changes_counting) totals_.rearm();
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/timer/generic_timer.h"
 
+#include "sim/base/sysreg_target.h"
+
 #include <algorithm>
-#include <cstring>
 
 namespace rkperf::timer {
 
@@ -107,39 +108,27 @@ void GenericTimer::write_cntkctl(unsigned, std::uint64_t value, Picoseconds) {
 }
 
 void GenericTimer::transport(tlm::tlm_generic_payload& trans, sc_core::sc_time& delay) {
-    auto* ext = trans.get_extension<SysRegExtension>();
-    if (!ext || trans.get_data_length() != sizeof(std::uint64_t)) {
-        SC_REPORT_FATAL(name(), "transaction is not a system-register access");
-        return;
-    }
-    const SysReg reg{static_cast<std::uint16_t>(trans.get_address() / 8)};
+    const auto request = sysreg_request(name(), trans);
+    if (!request) return;
     const Row* row = nullptr;
     for (const Row& r : rows())
-        if (r.reg == reg) row = &r;
-    const auto refuse = [&](SysRegOutcome outcome, tlm::tlm_response_status status) {
-        ext->outcome = outcome;
-        trans.set_response_status(status);
-    };
-    if (!row) return refuse(SysRegOutcome::undefined, tlm::TLM_ADDRESS_ERROR_RESPONSE);
-    if (trans.is_write() ? !row->writable : !row->readable)
-        return refuse(SysRegOutcome::undefined, tlm::TLM_COMMAND_ERROR_RESPONSE);
-    if (ext->el == ExceptionLevel::el0) {
-        if (!row->el0_bits) return refuse(SysRegOutcome::undefined, tlm::TLM_COMMAND_ERROR_RESPONSE);
-        if (!(cntkctl_ & row->el0_bits)) return refuse(SysRegOutcome::trap_el1, tlm::TLM_COMMAND_ERROR_RESPONSE);
+        if (r.reg == request->reg) row = &r;
+    const auto refuse = [&](SysRegOutcome outcome) { sysreg_answer(trans, *request, row != nullptr, outcome, 0); };
+    if (!row) return refuse(SysRegOutcome::undefined);
+    if (request->write ? !row->writable : !row->readable) return refuse(SysRegOutcome::undefined);
+    if (request->from.el == ExceptionLevel::el0) {
+        if (!row->el0_bits) return refuse(SysRegOutcome::undefined);
+        if (!(cntkctl_ & row->el0_bits)) return refuse(SysRegOutcome::trap_el1);
     }
 
     const Picoseconds now = local_time(delay);
     advance_to(now);
     std::uint64_t value = 0;
-    if (trans.is_write()) {
-        std::memcpy(&value, trans.get_data_ptr(), sizeof value);
-        (this->*row->write)(row->timer, value, now);
-    } else {
+    if (request->write)
+        (this->*row->write)(row->timer, request->value, now);
+    else
         value = (this->*row->read)(row->timer, now);
-        std::memcpy(trans.get_data_ptr(), &value, sizeof value);
-    }
-    ext->outcome = SysRegOutcome::ok;
-    trans.set_response_status(tlm::TLM_OK_RESPONSE);
+    sysreg_answer(trans, *request, true, SysRegOutcome::ok, value);
 }
 
 } // namespace rkperf::timer
