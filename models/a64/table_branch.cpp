@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Branches and exception generation (DDI 0487 C4.1.87). Pointer-authenticated branches are Armv8.3 and not allocated;
 // HVC, SMC, ERET, DRPS and DCPSn are undefined at EL0.
+#include "models/a64/body_branch.h"
 #include "models/a64/decode_util.h"
-#include "models/a64/exec_util.h"
 #include "models/a64/tables.h"
 
 #include <array>
@@ -11,19 +11,8 @@
 namespace rkperf::a64 {
 namespace {
 
-inline void jump(CpuState& s, u64 target) {
-    s.pc = target;
-    s.branch_taken = true;
-}
-inline void jump_by(CpuState& s, const Insn& i) { jump(s, s.pc + static_cast<u64>(i.imm)); }
+using namespace branches;
 
-constexpr unsigned kLinkRegister = 30;
-
-void b(CpuState& s, const Insn& i) { jump_by(s, i); }
-void bl(CpuState& s, const Insn& i) {
-    s.x[kLinkRegister] = s.pc + 4;
-    jump_by(s, i);
-}
 template <bool kLink>
 bool decode_b(u32 raw, Insn& out) {
     out.imm = signed_field(raw, 0, 26) * 4;
@@ -31,13 +20,9 @@ bool decode_b(u32 raw, Insn& out) {
     return true;
 }
 
-template <unsigned kCond>
-void b_cond(CpuState& s, const Insn& i) {
-    if (condition_holds(condition_mask(kCond), s.nzcv)) jump_by(s, i);
-}
 template <std::size_t... kConds>
 constexpr std::array<Exec, sizeof...(kConds)> b_cond_bodies(std::index_sequence<kConds...>) {
-    return {b_cond<kConds>...};
+    return {branch_if<OnFlags<kConds>>...};
 }
 constexpr auto kBCond = b_cond_bodies(std::make_index_sequence<16>{});
 bool decode_b_cond(u32 raw, Insn& out) {
@@ -48,19 +33,11 @@ bool decode_b_cond(u32 raw, Insn& out) {
     return true;
 }
 
-template <class T, bool kNonzero>
-void cbz(CpuState& s, const Insn& i) {
-    if ((static_cast<T>(s.x[i.rn]) != 0) == kNonzero) jump_by(s, i);
-}
 bool decode_cbz(u32 raw, Insn& out) {
     out.rn = src_slot(rd_of(raw));
     out.src[0] = zr_dep(rd_of(raw));
     out.imm = signed_field(raw, 5, 19) * 4;
     return true;
-}
-template <bool kNonzero>
-void tbz(CpuState& s, const Insn& i) {
-    if ((s.x[i.rn] >> i.a & 1) == kNonzero) jump_by(s, i);
 }
 bool decode_tbz(u32 raw, Insn& out) {
     out.rn = src_slot(rd_of(raw));
@@ -70,12 +47,6 @@ bool decode_tbz(u32 raw, Insn& out) {
     return true;
 }
 
-void br(CpuState& s, const Insn& i) { jump(s, s.x[i.rn]); }
-void blr(CpuState& s, const Insn& i) {
-    const u64 target = s.x[i.rn]; // may be the link register
-    s.x[kLinkRegister] = s.pc + 4;
-    jump(s, target);
-}
 template <bool kLink>
 bool decode_br(u32 raw, Insn& out) {
     out.rn = src_slot(rn_of(raw));
@@ -102,13 +73,13 @@ using Kind = InsnKind;
 constexpr OpRow kRows[] = {
     {0xfc000000, 0x14000000, "B",       "b",    decode_b<false>,  b,                 Tc::branch,      Kind::branch_immed},
     {0xfc000000, 0x94000000, "BL",      "bl",   decode_b<true>,   bl,                Tc::branch_link, Kind::branch_call},
-    {0xff000010, 0x54000000, "B_cond",  "",     decode_b_cond,    b_cond<14>,        Tc::branch_cond, Kind::branch_cond},
-    {0xff000000, 0x34000000, "CBZ_32",  "cbz",  decode_cbz,       cbz<u32, false>,   Tc::branch_cond, Kind::branch_cond},
-    {0xff000000, 0xb4000000, "CBZ_64",  "cbz",  decode_cbz,       cbz<u64, false>,   Tc::branch_cond, Kind::branch_cond},
-    {0xff000000, 0x35000000, "CBNZ_32", "cbnz", decode_cbz,       cbz<u32, true>,    Tc::branch_cond, Kind::branch_cond},
-    {0xff000000, 0xb5000000, "CBNZ_64", "cbnz", decode_cbz,       cbz<u64, true>,    Tc::branch_cond, Kind::branch_cond},
-    {0x7f000000, 0x36000000, "TBZ",     "tbz",  decode_tbz,       tbz<false>,        Tc::branch_cond, Kind::branch_cond},
-    {0x7f000000, 0x37000000, "TBNZ",    "tbnz", decode_tbz,       tbz<true>,         Tc::branch_cond, Kind::branch_cond},
+    {0xff000010, 0x54000000, "B_cond",  "",     decode_b_cond,    branch_if<OnFlags<14>>, Tc::branch_cond, Kind::branch_cond},
+    {0xff000000, 0x34000000, "CBZ_32",  "cbz",  decode_cbz,       branch_if<OnRegister<u32, false>>,   Tc::branch_cond, Kind::branch_cond},
+    {0xff000000, 0xb4000000, "CBZ_64",  "cbz",  decode_cbz,       branch_if<OnRegister<u64, false>>,   Tc::branch_cond, Kind::branch_cond},
+    {0xff000000, 0x35000000, "CBNZ_32", "cbnz", decode_cbz,       branch_if<OnRegister<u32, true>>,    Tc::branch_cond, Kind::branch_cond},
+    {0xff000000, 0xb5000000, "CBNZ_64", "cbnz", decode_cbz,       branch_if<OnRegister<u64, true>>,    Tc::branch_cond, Kind::branch_cond},
+    {0x7f000000, 0x36000000, "TBZ",     "tbz",  decode_tbz,       branch_if<OnBit<false>>,        Tc::branch_cond, Kind::branch_cond},
+    {0x7f000000, 0x37000000, "TBNZ",    "tbnz", decode_tbz,       branch_if<OnBit<true>>,         Tc::branch_cond, Kind::branch_cond},
     {0xfffffc1f, 0xd61f0000, "BR",      "br",   decode_br<false>, br,                Tc::branch_reg,  Kind::branch_indirect},
     {0xfffffc1f, 0xd63f0000, "BLR",     "blr",  decode_br<true>,  blr,               Tc::branch_reg,  Kind::branch_call_indirect},
     {0xfffffc1f, 0xd65f0000, "RET",     "ret",  decode_br<false>, br,                Tc::ret,         Kind::branch_return},

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data processing, immediate (DDI 0487 C4.1.86 onwards): ADR, add/subtract, logical, move wide, bitfield, extract.
+#include "models/a64/body_dp_imm.h"
 #include "models/a64/decode_util.h"
-#include "models/a64/exec_util.h"
 #include "models/a64/logical_imm.h"
 #include "models/a64/tables.h"
 
 namespace rkperf::a64 {
 namespace {
+
+using namespace dp_imm;
 
 // ADR, ADRP
 
@@ -18,32 +20,7 @@ bool decode_adr(u32 raw, Insn& out) {
     if (kPage) out.imm = static_cast<std::int64_t>(static_cast<u64>(out.imm) << kPageShift);
     return true;
 }
-void adr(CpuState& s, const Insn& i) { s.x[i.rd] = s.pc + static_cast<u64>(i.imm); }
-void adrp(CpuState& s, const Insn& i) { s.x[i.rd] = (s.pc & kPageMask) + static_cast<u64>(i.imm); }
-
 // Add, subtract
-
-template <class T>
-void add_imm(CpuState& s, const Insn& i) {
-    s.x[i.rd] = static_cast<T>(s.x[i.rn] + static_cast<u64>(i.imm));
-}
-template <class T>
-void adds_imm(CpuState& s, const Insn& i) {
-    const T a = static_cast<T>(s.x[i.rn]), b = static_cast<T>(i.imm), r = a + b;
-    s.nzcv = flags_add(a, b, r);
-    s.x[i.rd] = r;
-}
-template <class T>
-void subs_imm(CpuState& s, const Insn& i) {
-    const T a = static_cast<T>(s.x[i.rn]), b = static_cast<T>(i.imm), r = a - b;
-    s.nzcv = flags_sub(a, b, r);
-    s.x[i.rd] = r;
-}
-template <class T>
-void cmp_imm(CpuState& s, const Insn& i) {
-    const T a = static_cast<T>(s.x[i.rn]), b = static_cast<T>(i.imm);
-    s.nzcv = flags_sub(a, b, static_cast<T>(a - b));
-}
 
 template <bool kSub>
 bool decode_add(u32 raw, Insn& out) {
@@ -66,23 +43,6 @@ bool decode_adds(u32 raw, Insn& out) {
 }
 
 // Logical
-
-enum class Logic : u8 { band, orr, eor, ands };
-
-template <class T, Logic kOp>
-void logic_imm(CpuState& s, const Insn& i) {
-    const T a = static_cast<T>(s.x[i.rn]), b = static_cast<T>(i.imm);
-    T r;
-    if constexpr (kOp == Logic::orr)
-        r = a | b;
-    else if constexpr (kOp == Logic::eor)
-        r = a ^ b;
-    else
-        r = a & b;
-    if constexpr (kOp == Logic::ands) s.nzcv = flags_nz(r);
-    s.x[i.rd] = r;
-}
-void mov_imm(CpuState& s, const Insn& i) { s.x[i.rd] = static_cast<u64>(i.imm); }
 
 template <class T, Logic kOp>
 bool decode_logic(u32 raw, Insn& out) {
@@ -108,10 +68,6 @@ bool decode_logic(u32 raw, Insn& out) {
 
 // Move wide
 
-void movk(CpuState& s, const Insn& i) { s.x[i.rd] = (s.x[i.rd] & ~(u64{0xffff} << i.a)) | static_cast<u64>(i.imm); }
-void movk_w(CpuState& s, const Insn& i) {
-    s.x[i.rd] = static_cast<u32>((s.x[i.rd] & ~(u64{0xffff} << i.a)) | static_cast<u64>(i.imm));
-}
 template <class T, bool kInvert>
 bool decode_mov(u32 raw, Insn& out) {
     const u64 v = u64{field(raw, 5, 16)} << (field(raw, 21, 2) * 16);
@@ -125,37 +81,6 @@ bool decode_movk(u32 raw, Insn& out) {
     out.a = static_cast<u8>(field(raw, 21, 2) * 16);
     out.src[0] = zr_dep(rd_of(raw));
     return true;
-}
-
-// Bitfield. UBFM and SBFM are a shift left by a and then right by b; BFM inserts the rotated source under a mask.
-
-template <class T>
-void bitfield(CpuState& s, const Insn& i) {
-    using U = std::make_unsigned_t<T>;
-    const T left = static_cast<T>(static_cast<U>(s.x[i.rn]) << i.a);
-    s.x[i.rd] = static_cast<U>(left >> i.b);
-}
-template <class T>
-void shift_right_imm(CpuState& s, const Insn& i) {
-    using U = std::make_unsigned_t<T>;
-    s.x[i.rd] = static_cast<U>(static_cast<T>(s.x[i.rn]) >> i.b);
-}
-template <class T>
-void lsl_imm(CpuState& s, const Insn& i) {
-    s.x[i.rd] = static_cast<T>(static_cast<T>(s.x[i.rn]) << i.a);
-}
-template <class T>
-void extend_reg(CpuState& s, const Insn& i) {
-    s.x[i.rd] = static_cast<u64>(static_cast<T>(s.x[i.rn]));
-}
-template <class T>
-void extend_reg_w(CpuState& s, const Insn& i) {
-    s.x[i.rd] = static_cast<u32>(static_cast<T>(s.x[i.rn]));
-}
-template <class T>
-void bfm(CpuState& s, const Insn& i) {
-    const T mask = static_cast<T>(i.imm);
-    s.x[i.rd] = (static_cast<T>(s.x[i.rd]) & ~mask) | (std::rotr(static_cast<T>(s.x[i.rn]), i.a) & mask);
 }
 
 template <class T>
@@ -203,15 +128,6 @@ bool decode_bfm(u32 raw, Insn& out) {
 
 // Extract
 
-template <class T>
-void extr(CpuState& s, const Insn& i) {
-    const T hi = static_cast<T>(s.x[i.rn]), lo = static_cast<T>(s.x[i.rm]);
-    s.x[i.rd] = static_cast<T>(hi << 1 << (kWidth<T> - 1 - i.a)) | static_cast<T>(lo >> i.a);
-}
-template <class T>
-void ror_imm(CpuState& s, const Insn& i) {
-    s.x[i.rd] = std::rotr(static_cast<T>(s.x[i.rn]), i.a);
-}
 template <class T>
 bool decode_extr(u32 raw, Insn& out) {
     out.rd = dst_slot(rd_of(raw));

@@ -1,60 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores of one general register: unsigned offset, unscaled, unprivileged (the same at EL0), pre- and
 // post-index, register offset; and prefetch (DDI 0487 C4.1.88).
-#include "models/a64/ldst_util.h"
+#include "models/a64/body_ldst.h"
 #include "models/a64/tables.h"
 
 namespace rkperf::a64 {
 namespace {
 
-using i8 = std::int8_t;
-using i16 = std::int16_t;
-using i32 = std::int32_t;
+using namespace ldst;
 
-/// Load of memory type M (signed: extends the sign) into a register of type R.
-template <class M, class R>
-struct Load {
-    using Memory = M;
-    static constexpr bool kStore = false;
-    template <Address kAddress, bool kSp>
-    static void body(CpuState& s, const Insn& i) {
-        if (!sp_ok<kSp>(s)) return;
-        M v;
-        const u64 va = address_of<kAddress>(s, i);
-        if (!s.load(va, &v, sizeof v)) return;
-        s.x[i.rd] = static_cast<R>(v);
-        write_back<kAddress>(s, i, va);
-    }
-};
-template <class M>
-struct Store {
-    using Memory = M;
-    static constexpr bool kStore = true;
-    template <Address kAddress, bool kSp>
-    static void body(CpuState& s, const Insn& i) {
-        if (!sp_ok<kSp>(s)) return;
-        const M v = static_cast<M>(s.x[i.rd]);
-        const u64 va = address_of<kAddress>(s, i);
-        if (!s.store(va, &v, sizeof v)) return;
-        write_back<kAddress>(s, i, va);
-    }
-};
 /// PRFM. Nothing of it can fault, not even SP alignment; PLI and PST count as PLD does.
 struct Prefetch {
-    using Memory = u64;
-    template <Address kAddress, bool>
-    static void body(CpuState& s, const Insn& i) {
-        s.hooks->access(address_of<kAddress>(s, i), 1, AccessKind::prefetch);
-    }
+    static constexpr unsigned kBytes = 8;
 };
+template <Address kAddress>
+void prefetch(CpuState& s, const Insn& i) {
+    s.hooks->access(address_of<kAddress>(s, i), 1, AccessKind::prefetch);
+}
 
 template <class Op, Address kAddress>
-constexpr Exec kBody[2] = {Op::template body<kAddress, false>, Op::template body<kAddress, true>};
+constexpr Exec kBody[2] = {body<Op, kAddress, false>, body<Op, kAddress, true>};
+template <Address kAddress>
+constexpr Exec kBody<Prefetch, kAddress>[2] = {prefetch<kAddress>, prefetch<kAddress>};
 
 template <class Op>
 void decode_data(u32 raw, Insn& out) {
     if constexpr (!std::is_same_v<Op, Prefetch>) {
-        out.mem_bytes = sizeof(typename Op::Memory);
+        out.mem_bytes = Op::kBytes;
         if constexpr (Op::kStore) {
             out.rd = src_slot(rd_of(raw));
             out.src[3] = zr_dep(rd_of(raw));
@@ -68,7 +40,7 @@ template <class Op>
 bool decode_unsigned(u32 raw, Insn& out) {
     decode_data<Op>(raw, out);
     decode_base(raw, out, false);
-    out.imm = field(raw, 10, 12) * static_cast<int>(sizeof(typename Op::Memory));
+    out.imm = field(raw, 10, 12) * static_cast<int>(Op::kBytes);
     out.fn = kBody<Op, Address::offset>[rn_of(raw) == 31];
     return true;
 }
@@ -84,7 +56,7 @@ template <class Op>
 bool decode_reg(u32 raw, Insn& out) {
     decode_data<Op>(raw, out);
     Address form{};
-    if (!decode_reg_offset(raw, out, log2_of(sizeof(typename Op::Memory)), form)) return false;
+    if (!decode_reg_offset(raw, out, log2_of(Op::kBytes), form)) return false;
     constexpr const Exec* kForms[3] = {kBody<Op, Address::reg_uxtw>, kBody<Op, Address::reg_lsl>,
                                        kBody<Op, Address::reg_sxtw>};
     out.fn = kForms[static_cast<unsigned>(form) - static_cast<unsigned>(Address::reg_uxtw)][rn_of(raw) == 31];

@@ -1,70 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores of SIMD&FP registers, one or a pair, every addressing form, and literals (DDI 0487 C4.1.88). A load
-// clears the rest of the register.
-#include "models/a64/ldst_util.h"
+// Loads and stores of SIMD&FP registers, one or a pair, every addressing form, and literals (DDI 0487 C4.1.88).
+#include "models/a64/body_ldst.h"
 #include "models/a64/tables.h"
 
 namespace rkperf::a64 {
 namespace {
 
-template <unsigned kBytes>
-inline void set_vector(Vec& v, const u8* from) {
-    v.d[0] = v.d[1] = 0;
-    std::memcpy(v.b, from, kBytes);
-}
-
-template <unsigned kSize>
-struct Load {
-    static constexpr unsigned kBytes = kSize;
-    static constexpr bool kStore = false;
-    template <Address kAddress, bool kSp>
-    static void body(CpuState& s, const Insn& i) {
-        if (!sp_ok<kSp>(s)) return;
-        u8 v[kSize];
-        const u64 va = address_of<kAddress>(s, i);
-        if (!s.load(va, v, kSize)) return;
-        set_vector<kSize>(s.v[i.rd], v);
-        write_back<kAddress>(s, i, va);
-    }
-    template <Address kAddress, bool kSp>
-    static void pair(CpuState& s, const Insn& i) {
-        if (!sp_ok<kSp>(s)) return;
-        u8 v[2 * kSize];
-        const u64 va = address_of<kAddress>(s, i);
-        if (!s.load(va, v, 2 * kSize)) return;
-        set_vector<kSize>(s.v[i.rd], v);
-        set_vector<kSize>(s.v[i.ra], v + kSize);
-        write_back<kAddress>(s, i, va);
-    }
-};
-template <unsigned kSize>
-struct Store {
-    static constexpr unsigned kBytes = kSize;
-    static constexpr bool kStore = true;
-    template <Address kAddress, bool kSp>
-    static void body(CpuState& s, const Insn& i) {
-        if (!sp_ok<kSp>(s)) return;
-        const u64 va = address_of<kAddress>(s, i);
-        if (!s.store(va, s.v[i.rd].b, kSize)) return;
-        write_back<kAddress>(s, i, va);
-    }
-    template <Address kAddress, bool kSp>
-    static void pair(CpuState& s, const Insn& i) {
-        if (!sp_ok<kSp>(s)) return;
-        u8 v[2 * kSize];
-        std::memcpy(v, s.v[i.rd].b, kSize);
-        std::memcpy(v + kSize, s.v[i.ra].b, kSize);
-        const u64 va = address_of<kAddress>(s, i);
-        if (!s.store(va, v, 2 * kSize)) return;
-        write_back<kAddress>(s, i, va);
-    }
-};
+using namespace ldst;
 
 template <class Op, Address kAddress>
-constexpr Exec kBody[2] = {Op::template body<kAddress, false>, Op::template body<kAddress, true>};
-template <class Op, Address kAddress>
-constexpr Exec kPair[2] = {Op::template pair<kAddress, false>, Op::template pair<kAddress, true>};
-
+constexpr Exec kBody[2] = {body<Op, kAddress, false>, body<Op, kAddress, true>};
 template <class Op>
 void decode_data(u32 raw, Insn& out) {
     out.rd = static_cast<u8>(rd_of(raw));
@@ -103,20 +48,14 @@ bool decode_pair(u32 raw, Insn& out) {
     decode_base(raw, out, writes_back(kAddress));
     out.ra = static_cast<u8>(ra_of(raw));
     (Op::kStore ? out.src[2] : out.dst[1]) = v_dep(ra_of(raw));
-    out.imm = signed_field(raw, 15, 7) * static_cast<int>(Op::kBytes);
-    out.mem_bytes = 2 * Op::kBytes;
-    out.fn = kPair<Op, kAddress>[rn_of(raw) == 31];
+    out.imm = signed_field(raw, 15, 7) * static_cast<int>(Op::kElement);
+    out.fn = kBody<Op, kAddress>[rn_of(raw) == 31];
     return true;
 }
 
 template <unsigned kSize>
-void load_literal(CpuState& s, const Insn& i) {
-    u8 v[kSize];
-    if (s.load(s.pc + static_cast<u64>(i.imm), v, kSize)) set_vector<kSize>(s.v[i.rd], v);
-}
-template <unsigned kSize>
 bool decode_literal(u32 raw, Insn& out) {
-    decode_data<Load<kSize>>(raw, out);
+    decode_data<LoadV<kSize>>(raw, out);
     out.imm = signed_field(raw, 5, 19) * 4;
     return true;
 }
@@ -137,31 +76,31 @@ constexpr u32 op(unsigned size, unsigned opc) { return size << 30 | opc << 22; }
     {kMask9,        kPre      | op(SIZE, OPC), DIR "R_" TAG "_pre",  dir "r",  decode_imm9<OP, Address::pre>,    kBody<OP, Address::pre>[0],     Tc::TIMING, Kind::KIND}, \
     {kMask9,        kReg      | op(SIZE, OPC), DIR "R_" TAG "_reg",  dir "r",  decode_reg<OP>,                   kBody<OP, Address::reg_lsl>[0], Tc::TIMING, Kind::KIND}
 #define RK_PAIR(DIR, dir, TAG, OPC, LOAD, OP, TIMING, KIND)                                                                                                             \
-    {kMaskPair, kPairNoAlloc | op(OPC, LOAD), DIR "NP_" TAG,          dir "np", decode_pair<OP, Address::offset>, kPair<OP, Address::offset>[0], Tc::TIMING, Kind::KIND}, \
-    {kMaskPair, kPairPost    | op(OPC, LOAD), DIR "P_" TAG "_post",   dir "p",  decode_pair<OP, Address::post>,   kPair<OP, Address::post>[0],   Tc::TIMING, Kind::KIND}, \
-    {kMaskPair, kPairOffset  | op(OPC, LOAD), DIR "P_" TAG "_offset", dir "p",  decode_pair<OP, Address::offset>, kPair<OP, Address::offset>[0], Tc::TIMING, Kind::KIND}, \
-    {kMaskPair, kPairPre     | op(OPC, LOAD), DIR "P_" TAG "_pre",    dir "p",  decode_pair<OP, Address::pre>,    kPair<OP, Address::pre>[0],    Tc::TIMING, Kind::KIND}
+    {kMaskPair, kPairNoAlloc | op(OPC, LOAD), DIR "NP_" TAG,          dir "np", decode_pair<OP, Address::offset>, kBody<OP, Address::offset>[0], Tc::TIMING, Kind::KIND}, \
+    {kMaskPair, kPairPost    | op(OPC, LOAD), DIR "P_" TAG "_post",   dir "p",  decode_pair<OP, Address::post>,   kBody<OP, Address::post>[0],   Tc::TIMING, Kind::KIND}, \
+    {kMaskPair, kPairOffset  | op(OPC, LOAD), DIR "P_" TAG "_offset", dir "p",  decode_pair<OP, Address::offset>, kBody<OP, Address::offset>[0], Tc::TIMING, Kind::KIND}, \
+    {kMaskPair, kPairPre     | op(OPC, LOAD), DIR "P_" TAG "_pre",    dir "p",  decode_pair<OP, Address::pre>,    kBody<OP, Address::pre>[0],    Tc::TIMING, Kind::KIND}
 
 constexpr OpRow kRows[] = {
-    RK_ONE("ST", "st", "B", 0, 0, Store<1>,  store_fp,   store),
-    RK_ONE("LD", "ld", "B", 0, 1, Load<1>,   load_fp,    load),
-    RK_ONE("ST", "st", "H", 1, 0, Store<2>,  store_fp,   store),
-    RK_ONE("LD", "ld", "H", 1, 1, Load<2>,   load_fp,    load),
-    RK_ONE("ST", "st", "S", 2, 0, Store<4>,  store_fp,   store),
-    RK_ONE("LD", "ld", "S", 2, 1, Load<4>,   load_fp,    load),
-    RK_ONE("ST", "st", "D", 3, 0, Store<8>,  store_fp,   store),
-    RK_ONE("LD", "ld", "D", 3, 1, Load<8>,   load_fp,    load),
-    RK_ONE("ST", "st", "Q", 0, 2, Store<16>, store_fp_q, store),
-    RK_ONE("LD", "ld", "Q", 0, 3, Load<16>,  load_fp_q,  load),
-    RK_PAIR("ST", "st", "S", 0, 0, Store<4>,  store_fp_pair, store),
-    RK_PAIR("LD", "ld", "S", 0, 1, Load<4>,   load_fp_pair,  load),
-    RK_PAIR("ST", "st", "D", 1, 0, Store<8>,  store_fp_pair, store),
-    RK_PAIR("LD", "ld", "D", 1, 1, Load<8>,   load_fp_pair,  load),
-    RK_PAIR("ST", "st", "Q", 2, 0, Store<16>, store_fp_pair, store),
-    RK_PAIR("LD", "ld", "Q", 2, 1, Load<16>,  load_fp_pair,  load),
-    {kMaskLit, 0x1c000000, "LDR_S_lit", "ldr", decode_literal<4>,  load_literal<4>,  Tc::load_lit, Kind::load},
-    {kMaskLit, 0x5c000000, "LDR_D_lit", "ldr", decode_literal<8>,  load_literal<8>,  Tc::load_lit, Kind::load},
-    {kMaskLit, 0x9c000000, "LDR_Q_lit", "ldr", decode_literal<16>, load_literal<16>, Tc::load_lit, Kind::load},
+    RK_ONE("ST", "st", "B", 0, 0, StoreV<1>,  store_fp,   store),
+    RK_ONE("LD", "ld", "B", 0, 1, LoadV<1>,   load_fp,    load),
+    RK_ONE("ST", "st", "H", 1, 0, StoreV<2>,  store_fp,   store),
+    RK_ONE("LD", "ld", "H", 1, 1, LoadV<2>,   load_fp,    load),
+    RK_ONE("ST", "st", "S", 2, 0, StoreV<4>,  store_fp,   store),
+    RK_ONE("LD", "ld", "S", 2, 1, LoadV<4>,   load_fp,    load),
+    RK_ONE("ST", "st", "D", 3, 0, StoreV<8>,  store_fp,   store),
+    RK_ONE("LD", "ld", "D", 3, 1, LoadV<8>,   load_fp,    load),
+    RK_ONE("ST", "st", "Q", 0, 2, StoreV<16>, store_fp_q, store),
+    RK_ONE("LD", "ld", "Q", 0, 3, LoadV<16>,  load_fp_q,  load),
+    RK_PAIR("ST", "st", "S", 0, 0, StoreVPair<4>,  store_fp_pair, store),
+    RK_PAIR("LD", "ld", "S", 0, 1, LoadVPair<4>,   load_fp_pair,  load),
+    RK_PAIR("ST", "st", "D", 1, 0, StoreVPair<8>,  store_fp_pair, store),
+    RK_PAIR("LD", "ld", "D", 1, 1, LoadVPair<8>,   load_fp_pair,  load),
+    RK_PAIR("ST", "st", "Q", 2, 0, StoreVPair<16>, store_fp_pair, store),
+    RK_PAIR("LD", "ld", "Q", 2, 1, LoadVPair<16>,  load_fp_pair,  load),
+    {kMaskLit, 0x1c000000, "LDR_S_lit", "ldr", decode_literal<4>,  literal<LoadV<4>>,  Tc::load_lit, Kind::load},
+    {kMaskLit, 0x5c000000, "LDR_D_lit", "ldr", decode_literal<8>,  literal<LoadV<8>>,  Tc::load_lit, Kind::load},
+    {kMaskLit, 0x9c000000, "LDR_Q_lit", "ldr", decode_literal<16>, literal<LoadV<16>>, Tc::load_lit, Kind::load},
 };
 #undef RK_ONE
 #undef RK_PAIR

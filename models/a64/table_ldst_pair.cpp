@@ -1,49 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Load and store pair of general registers, and load literal (DDI 0487 C4.1.88). A pair is one access of twice the size.
-// Where both targets of a load are the same register (constrained unpredictable) the first wins, as in QEMU.
-#include "models/a64/ldst_util.h"
+// Load and store pair of general registers, and load literal (DDI 0487 C4.1.88).
+#include "models/a64/body_ldst.h"
 #include "models/a64/tables.h"
 
 namespace rkperf::a64 {
 namespace {
 
-using i32 = std::int32_t;
-
-template <class M, class R>
-struct LoadPair {
-    using Memory = M;
-    static constexpr bool kStore = false;
-    template <Address kAddress, bool kSp>
-    static void body(CpuState& s, const Insn& i) {
-        if (!sp_ok<kSp>(s)) return;
-        M v[2];
-        const u64 va = address_of<kAddress>(s, i);
-        if (!s.load(va, v, sizeof v)) return;
-        s.x[i.ra] = static_cast<R>(v[1]);
-        s.x[i.rd] = static_cast<R>(v[0]);
-        write_back<kAddress>(s, i, va);
-    }
-};
-template <class M>
-struct StorePair {
-    using Memory = M;
-    static constexpr bool kStore = true;
-    template <Address kAddress, bool kSp>
-    static void body(CpuState& s, const Insn& i) {
-        if (!sp_ok<kSp>(s)) return;
-        const M v[2] = {static_cast<M>(s.x[i.rd]), static_cast<M>(s.x[i.ra])};
-        const u64 va = address_of<kAddress>(s, i);
-        if (!s.store(va, v, sizeof v)) return;
-        write_back<kAddress>(s, i, va);
-    }
-};
+using namespace ldst;
 
 template <class Op, Address kAddress>
-constexpr Exec kBody[2] = {Op::template body<kAddress, false>, Op::template body<kAddress, true>};
+constexpr Exec kBody[2] = {body<Op, kAddress, false>, body<Op, kAddress, true>};
 
 template <class Op, Address kAddress>
 bool decode_pair(u32 raw, Insn& out) {
-    constexpr int kSize = sizeof(typename Op::Memory);
+    constexpr int kSize = Op::kElement;
     decode_base(raw, out, writes_back(kAddress));
     out.imm = signed_field(raw, 15, 7) * kSize;
     out.mem_bytes = 2 * kSize;
@@ -62,11 +32,6 @@ bool decode_pair(u32 raw, Insn& out) {
     return true;
 }
 
-template <class M, class R>
-void load_literal(CpuState& s, const Insn& i) {
-    M v;
-    if (s.load(s.pc + static_cast<u64>(i.imm), &v, sizeof v)) s.x[i.rd] = static_cast<R>(v);
-}
 void prefetch_literal(CpuState& s, const Insn& i) {
     s.hooks->access(s.pc + static_cast<u64>(i.imm), 1, AccessKind::prefetch);
 }
@@ -108,9 +73,9 @@ constexpr OpRow kRows[] = {
     {kMask, kNoAlloc | op(0, 1), "LDNP_32", "ldnp", decode_pair<LdpW, Address::offset>, kBody<LdpW, Address::offset>[0], Tc::load_pair,  Kind::load},
     {kMask, kNoAlloc | op(2, 0), "STNP_64", "stnp", decode_pair<StpX, Address::offset>, kBody<StpX, Address::offset>[0], Tc::store_pair, Kind::store},
     {kMask, kNoAlloc | op(2, 1), "LDNP_64", "ldnp", decode_pair<LdpX, Address::offset>, kBody<LdpX, Address::offset>[0], Tc::load_pair,  Kind::load},
-    {0xff000000, 0x18000000, "LDR_lit_32", "ldr",   decode_literal<4>, load_literal<u32, u32>, Tc::load_lit, Kind::load},
-    {0xff000000, 0x58000000, "LDR_lit_64", "ldr",   decode_literal<8>, load_literal<u64, u64>, Tc::load_lit, Kind::load},
-    {0xff000000, 0x98000000, "LDRSW_lit",  "ldrsw", decode_literal<4>, load_literal<i32, u64>, Tc::load_lit, Kind::load},
+    {0xff000000, 0x18000000, "LDR_lit_32", "ldr",   decode_literal<4>, literal<Load<u32, u32>>, Tc::load_lit, Kind::load},
+    {0xff000000, 0x58000000, "LDR_lit_64", "ldr",   decode_literal<8>, literal<Load<u64, u64>>, Tc::load_lit, Kind::load},
+    {0xff000000, 0x98000000, "LDRSW_lit",  "ldrsw", decode_literal<4>, literal<Load<i32, u64>>, Tc::load_lit, Kind::load},
     {0xff000000, 0xd8000000, "PRFM_lit",   "prfm",  decode_literal<0>, prefetch_literal,       Tc::prefetch, Kind::other},
 };
 #undef RK_PAIR

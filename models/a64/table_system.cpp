@@ -14,7 +14,9 @@ void hint_stop(CpuState& s, const Insn& i) { stop_next(s, Stop::wait, i.a); }
 bool decode_hint(u32 raw, Insn& out) {
     out.a = static_cast<u8>(field(raw, 5, 7));
     constexpr unsigned kYield = 1, kSevl = 5;
-    if (out.a >= kYield && out.a <= kSevl) out.fn = hint_stop;
+    // Not allocated: marks of regions for the core (models/cpu/execution_mode.h).
+    constexpr unsigned kRegionBegin = 120, kRegionEnd = 121;
+    if ((out.a >= kYield && out.a <= kSevl) || out.a == kRegionBegin || out.a == kRegionEnd) out.fn = hint_stop;
     out.timing = out.a == 0 ? TimingClass::nop : TimingClass::hint;
     return true;
 }
