@@ -2,6 +2,7 @@
 #include "models/cpu/branch_predictor.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace rkperf::cpu {
 namespace {
@@ -10,11 +11,6 @@ constexpr unsigned kTables = 4;
 constexpr std::uint64_t kMix = 0xc2b2ae3d27d4eb4f;
 constexpr std::uint64_t kTableMix[kTables] = {0x9e3779b97f4a7c15, 0xff51afd7ed558ccd, 0x165667b19e3779f9,
                                               0xd6e8feb86659fd93};
-
-template <class T>
-T step(T counter, bool up, T low, T high) {
-    return up ? std::min<T>(static_cast<T>(counter + 1), high) : std::max<T>(static_cast<T>(counter - 1), low);
-}
 
 } // namespace
 
@@ -41,51 +37,51 @@ bool BranchPredictor::tagged(std::uint64_t pc, bool taken) {
     const std::uint64_t mask = params_.tagged - 1;
     const std::uint64_t mixed = address * kMix;
     std::int8_t& base = bimodal_[address & (params_.bimodal - 1)];
-    Tagged* entry[kTables];
-    std::uint16_t tag[kTables];
-    int provider = -1, alternate = -1;
+    // What knows the branch, by index: 0 the base, then the tables with growing history.
+    Tagged of_base{0, base, 0};
+    Tagged* entry[kTables + 1] = {&of_base};
+    std::uint16_t tag[kTables + 1]{};
+    unsigned hits = 0; // bit t: table t + 1
+#pragma GCC unroll 4
     for (unsigned t = 0; t < kTables; ++t) {
         const std::uint64_t h = ((history_ & history_mask_[t]) * kTableMix[t]) ^ mixed;
-        entry[t] = &tagged_[t][h >> 48 & mask];
-        tag[t] = static_cast<std::uint16_t>(h >> 30 | 1); // 0 marks an entry never used
-        if (entry[t]->tag != tag[t]) continue;
-        alternate = provider;
-        provider = static_cast<int>(t);
+        Tagged* const e = &tagged_[t][h >> 48 & mask];
+        entry[t + 1] = e;
+        tag[t + 1] = static_cast<std::uint16_t>(h >> 30 | 1); // 0 marks an entry never used
+        hits |= static_cast<unsigned>(e->tag == tag[t + 1]) << t;
     }
-    const bool base_says = base >= 0;
-    const bool alternate_says = alternate >= 0 ? entry[alternate]->counter >= 0 : base_says;
-    bool says = base_says;
-    if (provider >= 0) {
-        const Tagged& p = *entry[provider];
-        const bool fresh = p.useful == 0 && (p.counter == 0 || p.counter == -1);
-        says = fresh ? alternate_says : p.counter >= 0;
-    }
+    const auto provider = static_cast<unsigned>(std::bit_width(hits));
+    const auto alternate = static_cast<unsigned>(std::bit_width(hits & ~(1u << provider >> 1)));
+    Tagged& p = *entry[provider];
+    const bool provider_says = p.counter >= 0;
+    const bool alternate_says = entry[alternate]->counter >= 0;
+    const bool fresh = (p.useful == 0) & ((p.counter == 0) | (p.counter == -1));
+    const bool says = fresh ? alternate_says : provider_says;
 
-    if (provider >= 0) {
-        Tagged& p = *entry[provider];
-        const bool provider_says = p.counter >= 0;
-        if (provider_says != alternate_says)
-            p.useful = static_cast<std::uint8_t>(provider_says == taken ? std::min(p.useful + 1, 3)
-                                                                        : std::max(p.useful - 1, 0));
-        p.counter = step<std::int8_t>(p.counter, taken, -4, 3);
-        if (alternate < 0 && p.useful == 0) base = step<std::int8_t>(base, taken, -2, 1);
-    } else {
-        base = step<std::int8_t>(base, taken, -2, 1);
-    }
-    if (says != taken && provider < static_cast<int>(kTables) - 1) {
-        // A longer history gets a chance; the start rotates so that one table does not take them all.
-        unsigned t = static_cast<unsigned>(provider + 1);
-        if (t + 1 < kTables && (++allocation_ & 3) == 0) ++t;
-        bool found = false;
-        for (; t < kTables && !found; ++t) {
-            if (entry[t]->useful) continue;
-            *entry[t] = Tagged{tag[t], static_cast<std::int8_t>(taken ? 0 : -1), 0};
-            found = true;
-        }
-        if (!found)
-            for (t = static_cast<unsigned>(provider + 1); t < kTables; ++t) --entry[t]->useful;
-    }
+    // Which way the branch goes is what hosts guess as badly as this: no branches on it.
+    const int up = taken ? 1 : -1;
+    const int credit = provider_says == taken ? 1 : -1;
+    p.useful = static_cast<std::uint8_t>(std::clamp(p.useful + (provider_says != alternate_says ? credit : 0), 0, 3));
+    p.counter = static_cast<std::int8_t>(std::clamp(p.counter + up, -4, 3));
+    const bool base_learns = (provider == 0) | ((alternate == 0) & (p.useful == 0));
+    base = static_cast<std::int8_t>(base_learns ? std::clamp(base + up, -2, 1) : base);
+
+    if (__builtin_expect((says != taken) & (provider < kTables), 0)) allocate(entry, tag, provider + 1, taken);
     return says;
+}
+
+/// A longer history than what was wrong gets a chance, from table `first` on; the start rotates so that one table does not
+/// take them all.
+void BranchPredictor::allocate(Tagged* const* entry, const std::uint16_t* tag, unsigned first, bool taken) {
+    unsigned t = first;
+    if (t + 1 <= kTables && (++allocation_ & 3) == 0) ++t;
+    for (; t <= kTables; ++t) {
+        if (entry[t]->useful) continue;
+        *entry[t] = Tagged{tag[t], static_cast<std::int8_t>(taken ? 0 : -1), 0};
+        return;
+    }
+    for (t = first; t <= kTables; ++t)
+        if (entry[t]->useful) --entry[t]->useful; // the first may not have been asked
 }
 
 bool BranchPredictor::indirect(std::uint64_t pc, std::uint64_t target) {

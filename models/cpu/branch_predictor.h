@@ -48,11 +48,29 @@ class BranchPredictor {
             if (!indirect(pc, target)) r.mispredict = Mispredict::indirect;
         }
         if (kind == InsnKind::branch_call || kind == InsnKind::branch_call_indirect) push(pc + 4);
-        if (taken) {
-            r.bubble = target_known(pc);
-            path_ = (path_ << 3 ^ target >> 2) & 0xffff;
-        }
+        r.bubble = taken_to(pc, taken, target);
         return r;
+    }
+    /// Predicted direction of a conditional branch; learns the right one.
+    bool conditional(std::uint64_t pc, bool taken) {
+        Bias& bias = bias_[pc >> 2 & (params_.bimodal - 1)];
+        bool says = bias == Bias::always;
+        const Bias now = taken ? Bias::always : Bias::never;
+        if (__builtin_expect(bias == Bias::both, 0)) {
+            says = tagged(pc, taken);
+        } else if (bias != now) {
+            bias = bias == Bias::unseen ? now : Bias::both;
+        }
+        history_ = history_ << 1 | taken;
+        return says;
+    }
+    /// The branch goes to `target`, if taken. Returns the cycles of fetch lost although that was predicted.
+    std::uint8_t taken_to(std::uint64_t pc, bool taken, std::uint64_t target) {
+        const std::uint64_t path = (path_ << 3 ^ target >> 2) & 0xffff;
+        path_ = taken ? path : path_;
+        const bool known = nano_[pc >> 2 & nano_mask_] == pc;
+        if (__builtin_expect(taken & !known, 0)) return target_known_slow(pc);
+        return params_.nano_bubble;
     }
     /// Forgets the return stack (it is not kept over exceptions).
     void exception() { depth_ = 0; }
@@ -74,26 +92,9 @@ class BranchPredictor {
     /// What a branch has done so far. One that never changed its mind needs no history and would only crowd the tables.
     enum class Bias : std::uint8_t { unseen, never, always, both };
 
-    /// Predicted direction; learns the right one.
-    bool conditional(std::uint64_t pc, bool taken) {
-        Bias& bias = bias_[pc >> 2 & (params_.bimodal - 1)];
-        bool says = bias == Bias::always;
-        const Bias now = taken ? Bias::always : Bias::never;
-        if (__builtin_expect(bias == Bias::both, 0)) {
-            says = tagged(pc, taken);
-        } else if (bias != now) {
-            bias = bias == Bias::unseen ? now : Bias::both;
-        }
-        history_ = history_ << 1 | taken;
-        return says;
-    }
     bool tagged(std::uint64_t pc, bool taken);
+    void allocate(Tagged* const* entry, const std::uint16_t* tag, unsigned first, bool taken);
     bool indirect(std::uint64_t pc, std::uint64_t target);
-    std::uint8_t target_known(std::uint64_t pc) {
-        const std::uint64_t h = pc >> 2;
-        if (nano_[h & nano_mask_] == pc) return params_.nano_bubble;
-        return target_known_slow(pc);
-    }
     std::uint8_t target_known_slow(std::uint64_t pc);
     void push(std::uint64_t address) {
         stack_[top_ = (top_ + 1) % params_.return_stack] = address;

@@ -9,6 +9,14 @@ namespace {
 /// Budget that a heavy operation takes beyond one instruction: 64 accesses at the weight of a plain one's 4.
 constexpr std::uint32_t kHeavyCost = 16;
 
+/// Cycles by which an operation whose accesses hit can delay the retirement of what follows, waits for older operations
+/// aside. Generous: waiting for a port, an issue slot, a fetch, a store that forwards.
+std::uint32_t most_cycles(const DecodedOp& op) {
+    const OpTiming& t = op.timing;
+    constexpr unsigned kSlack = 8;
+    return t.latency + t.second + t.forward + (t.occupancy + 1u) * t.uops + kSlack;
+}
+
 } // namespace
 
 CodePage& CodeCache::page(std::uint64_t ppn) {
@@ -25,18 +33,23 @@ Block* CodeCache::decode(CodePage& page, std::uint64_t offset) {
     const std::uint8_t* code = memory_.host(PhysAddr(page.ppn << kPageShift));
     const std::uint64_t end = (offset & ~(kLineSize - 1)) + kLineSize;
     block->line = static_cast<std::uint8_t>(offset >> kLineShift);
-    block->ops.reserve((end - offset) / 4);
+    block->ops.reserve((end - offset) / 4 + 1);
     for (std::uint64_t at = offset; at < end; at += 4) {
         std::uint32_t raw = 0;
         std::memcpy(&raw, code + at, 4);
-        const DecodedOp& op = block->ops.emplace_back(make_op(raw, at, at == offset, timing_of_));
+        DecodedOp& op = block->ops.emplace_back(make_op(raw, timing_of_));
+        if (handler_of_) op.handler = handler_of_(op);
+        const std::uint32_t lanes = static_lanes(op.insn, at, at == offset);
+        block->op_lanes[(at - offset) / 4] = lanes;
         for (unsigned l = 0; l < kVectorLanes; ++l)
-            if (op.lanes >> l & 1) block->lanes.add(l);
-        block->fetches += op.lanes >> index_of(Lane::fetch) & 1;
+            if (lanes >> l & 1) block->lanes.add(l);
+        block->fetches += lanes >> index_of(Lane::fetch) & 1;
+        block->cycles += most_cycles(op);
         block->cost += op.heavy ? 1 + kHeavyCost : 1;
         if (a64::ends_block(op.insn)) break;
     }
     block->size = static_cast<std::uint16_t>(block->ops.size());
+    block->ops.emplace_back().handler = end_;
     Block* b = block.get();
     if (page.blocks.empty()) ++census_[page.ppn % kCensus];
     page.blocks.push_back(std::move(block));
@@ -53,6 +66,10 @@ void CodeCache::forget(CodePage& page) {
 
 void CodeCache::drop_blocks(std::uint64_t ppn) {
     if (CodePage* p = find(ppn)) forget(*p);
+}
+
+void CodeCache::drop_all_blocks() {
+    for (auto& entry : pages_) forget(*entry.second);
 }
 
 void CodeCache::l1i_line_lost(std::uint64_t pline) {

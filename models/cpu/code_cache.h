@@ -20,9 +20,8 @@ inline constexpr unsigned kVectorLanes = 16;
 struct LaneVector {
     std::array<std::uint64_t, kVectorLanes / 4> words{};
 
-    LaneVector& operator+=(const LaneVector& o) {
-        for (unsigned i = 0; i < kVectorLanes / 4; ++i) words[i] += o.words[i];
-        return *this;
+    void add(const LaneVector& o, std::uint64_t times) {
+        for (unsigned i = 0; i < kVectorLanes / 4; ++i) words[i] += o.words[i] * times;
     }
     void add(unsigned lane) { words[lane / 4] += std::uint64_t{1} << lane % 4 * 16; }
     std::uint16_t operator[](unsigned lane) const {
@@ -33,13 +32,20 @@ static_assert(index_of(Lane::instruction) == kVectorLanes - 1 && index_of(Lane::
 
 struct Block {
     static constexpr unsigned kMaxOps = kLineSize / 4;
-    LaneVector lanes{};       ///< sums over all operations
-    std::uint16_t fetches{};  ///< sum of Lane::fetch
-    std::uint16_t size{};     ///< operations
-    std::uint32_t cost{};     ///< instruction budget it takes (event_lanes.h, fast_weight)
-    std::uint8_t line{};      ///< line within the page
-    std::uint8_t ops_begin{}; ///< keeps what follows aligned
-    std::vector<DecodedOp> ops;
+    static_assert(kMaxOps <= kNoteSlots);
+    std::uint64_t executions{}; ///< whole ones, since the core last counted
+    Block* counted_before{};    ///< the next block of those with executions
+    /// Where the block goes on by its end or without the branch there, and by the branch, if that is in the same page and
+    /// was looked up before. The blocks of a page go together.
+    std::array<Block*, 2> next{};
+    std::uint32_t cost{};       ///< instruction budget it takes (event_lanes.h, fast_weight)
+    std::uint32_t cycles{};     ///< that it can take at most beyond its pipeline's ceiling()
+    std::uint16_t fetches{};    ///< sum of Lane::fetch
+    std::uint16_t size{};       ///< operations
+    std::uint8_t line{};        ///< line within the page
+    std::vector<DecodedOp> ops; ///< `size` of them, and one more that ends a threaded loop's way through the block
+    LaneVector lanes{};         ///< sums over all operations
+    std::array<std::uint32_t, kMaxOps> op_lanes{}; ///< static_lanes() of each operation
 };
 
 /// A physical page that code was executed from.
@@ -52,7 +58,16 @@ struct CodePage {
 
 class CodeCache {
   public:
+    /// Which handler an operation gets.
+    using HandlerOf = Handler (*)(const DecodedOp&);
+
     CodeCache(mem::PhysicalMemory& memory, TimingOf timing_of) : memory_(memory), timing_of_(timing_of) {}
+
+    /// Handlers of blocks decoded from now on; `end` is that of the operation behind the last one.
+    void set_handlers(HandlerOf handler_of, Handler end) {
+        handler_of_ = handler_of;
+        end_ = end;
+    }
 
     /// The page's entry, made if need be. Precondition: the page is DRAM.
     CodePage& page(std::uint64_t ppn);
@@ -69,6 +84,7 @@ class CodeCache {
     /// Decodes the block at `offset` (multiple of 4) of the page and enters it.
     Block* decode(CodePage& page, std::uint64_t offset);
     void drop_blocks(std::uint64_t ppn);
+    void drop_all_blocks();
     /// The L1I no longer holds the line (~0: any).
     void l1i_line_lost(std::uint64_t pline);
 
@@ -79,6 +95,8 @@ class CodeCache {
 
     mem::PhysicalMemory& memory_;
     TimingOf timing_of_;
+    HandlerOf handler_of_{};
+    Handler end_{};
     std::array<std::uint16_t, kCensus> census_{}; ///< pages with blocks, by hash: spares most questions the look-up
     std::unordered_map<std::uint64_t, std::unique_ptr<CodePage>> pages_; // never walked in a way that shows
 };

@@ -19,6 +19,7 @@
 namespace rkperf::cpu {
 
 class Core;
+class ExecutionMode;  // execution_mode.h
 class InnerShareable; // inner_shareable.h
 
 /// What the core asks of its debug registers about EL0 code (Arm ARM D2; the adapter to models/debug_regs is the
@@ -173,6 +174,8 @@ struct CoreConfig {
     Picoseconds quantum{};
     std::uint64_t seed{};
     bool simple{}; ///< one instruction per cycle, no misses: comparable with an emulator that counts instructions
+    bool plain{};  ///< only the plain execution loop, which is slower and gives the same results
+    ExecutionMode* mode{};    ///< whether to time, shared by the cores; null: always
     InnerShareable* domain{}; ///< joins the cores that see each other's IC IVAU; null: the core is alone
 };
 

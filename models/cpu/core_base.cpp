@@ -12,7 +12,7 @@ using a64::CpuState;
 using a64::Stop;
 namespace ev = pmu_event;
 
-/// Lane sums are 16 bits wide and grow by at most one per instruction.
+/// Lane sums are 16 bits wide and grow by at most one per instruction between two flushes.
 constexpr std::int64_t kMaxBudget = 60000;
 constexpr int kStackBytes = 1 << 20;
 /// Losses to remember while the fast port is detached; beyond, the port is simply not trusted.
@@ -35,6 +35,9 @@ CoreBase::CoreBase(sc_core::sc_module_name name, const CoreConfig& config, const
       quantum_(std::max(config.quantum, Picoseconds(1))),
       quantum_end_(quantum_) {
     for (EventNumber e : tables.events.implemented) known_[e] = true;
+    functional_ = config.mode && !config.mode->timed();
+    simple_ = config.simple || functional_;
+    if (functional_) functional_pages_.resize(kFunctionalPages);
     stalls_.deadline = &deadline_;
     simple_line_.state = mem::CacheLine::State::modified;
     totals_.set_level(ExceptionLevel::el1);
@@ -71,9 +74,14 @@ void CoreBase::flush() const {
         flushed_cycle_ = cycle_;
         return;
     }
+    for (; counted_; counted_ = counted_->counted_before) {
+        fast_.lanes.add(counted_->lanes, counted_->executions);
+        fast_.fetches += counted_->fetches * counted_->executions;
+        counted_->executions = 0;
+    }
     for (unsigned l = 0; l < kVectorLanes; ++l) feed(static_cast<Lane>(l), fast_.lanes[l]);
     feed(Lane::fetch, fast_.fetches);
-    if (!config_.simple) { // what CoreMemory was asked for it has counted itself
+    if (!simple_) { // what CoreMemory was asked for it has counted itself
         row[ev::L1I_CACHE] -= fast_.fetches_slow;
         row[ev::L1I_TLB] -= fast_.translations_slow;
     }
@@ -105,7 +113,7 @@ std::uint64_t CoreBase::total(EventNumber event, ExceptionLevel el) const {
 
 void CoreBase::count_ops(const Block& block, unsigned from, unsigned to) {
     for (unsigned k = from; k < to; ++k) {
-        const std::uint32_t lanes = block.ops[k].lanes;
+        const std::uint32_t lanes = block.op_lanes[k];
         for (unsigned l = 0; l < kVectorLanes; ++l)
             if (lanes >> l & 1) fast_.lanes.add(l);
         fast_.fetches += lanes >> index_of(Lane::fetch) & 1;
@@ -176,6 +184,7 @@ void CoreBase::set_limits() {
         if (irq_level_) until(irq_when_);
     }
     stalls_.stop_at.fill(~std::uint64_t{0});
+    stalls_.armed = false;
     for (const Armed& a : armed_) {
         if (!(a.el_mask & bit(totals_.level()))) continue;
         const std::uint64_t total = sum(a);
@@ -186,11 +195,13 @@ void CoreBase::set_limits() {
         const std::uint64_t left = a.target - total;
         if (a.cycle) deadline = std::min(deadline, cycle_ + left);
         if (a.stall >= 0) {
+            stalls_.armed = true;
             std::uint64_t& stop = stalls_.stop_at[static_cast<unsigned>(a.stall)];
             stop = std::min(stop, stalls_.count[static_cast<unsigned>(a.stall)] + left);
         }
         if (a.weight) budget = std::min<std::uint64_t>(static_cast<std::uint64_t>(budget), (left - 1) / a.weight);
     }
+    if (functional_ && config_.mode) budget = std::min<std::uint64_t>(budget, config_.mode->warm_up_left() - 1);
     deadline_ = totals_.dirty || rearm_ ? 0 : deadline;
     budget_ = budget;
     if (page_armed_) {
@@ -240,7 +251,11 @@ void CoreBase::yield() {
     // What is still in flight may ask the memory system for times before the boundary, and may not find them past.
     const Picoseconds horizon = clock_.time_of(Cycles(state_ ? horizon_ : cycle_));
     const Picoseconds global(sc_core::sc_time_stamp().value());
-    if (horizon > global) sc_core::wait(to_sc_time(horizon - global));
+    if (horizon > global) {
+        // Without caches nobody takes the line away when another core stores to it: the monitor does not last.
+        if (simple_) exclusive_.valid = false;
+        sc_core::wait(to_sc_time(horizon - global));
+    }
     quantum_end_ = std::max(horizon + quantum_, now() + Picoseconds(1));
 }
 
@@ -334,7 +349,7 @@ void CoreBase::enter_user(CpuState& state) {
     irq_masked_ = false;
     exclusive_.valid = false; // ERET clears the local monitor (DDI 0487 D1.6.3)
     if (debug_active_) debug_->exception_return(spsr_ss);
-    mem_issue_ = mem_ready_ = horizon_ = cycle_;
+    mem_issue_ = mem_ready_ = horizon_ = accounted_ = cycle_;
     relookup_ = true;
     last_slow_line_ = ~0ull;
 }
@@ -445,7 +460,8 @@ bool CoreBase::budget_exhausted(const Block& block, unsigned from, bool boundary
         budget_ = 0;
         if (reserve_ >= 0) return false;
     }
-    const bool stop = deadline_ == 0;
+    account();
+    const bool stop = deadline_ == 0 || mode_changed();
     flush();
     set_limits();
     std::uint64_t cost = 0;
@@ -459,6 +475,7 @@ bool CoreBase::budget_exhausted(const Block& block, unsigned from, bool boundary
 void CoreBase::debug_changed() {
     debug_active_ = debug_ && debug_->may_stop(0, ~std::uint64_t{0});
     watching_ = debug_ && debug_->may_watch(0, ~std::uint64_t{0});
+    forget_functional_pages();
     // Lines that the fast port holds must not hide an access to a watched address.
     constexpr std::uint64_t kMostPages = 16;
     std::uint64_t first = 0, last = 0;

@@ -7,9 +7,11 @@
 #include "models/cpu/code_cache.h"
 #include "models/cpu/core.h"
 #include "models/cpu/core_tables.h"
+#include "models/cpu/execution_mode.h"
 #include "models/cpu/fast_port.h"
 #include "models/cpu/inner_shareable.h"
 #include "models/cpu/stall_counts.h"
+#include "models/memory/page_walk.h"
 
 #include <array>
 #include <vector>
@@ -106,6 +108,16 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     /// Finds or decodes the block at state.pc; null after a fetch fault. Updates the present fetch page; fetch_ready_ is
     /// when the translation asked for at `now` is there.
     Block* find_block(std::uint64_t now);
+    /// Leaves timing for fast-forward or comes back (ExecutionMode). At EL0.
+    void switch_mode(bool functional);
+    bool mode_changed() const { return config_.mode && config_.mode->timed() == functional_; }
+    /// Reports what was executed without timing, up to cycle_.
+    void account() {
+        if (!functional_ || !config_.mode) return;
+        config_.mode->executed(cycle_ - accounted_);
+        accounted_ = cycle_;
+    }
+    void set_handlers(CodeCache::HandlerOf handler_of, Handler end) { code_.set_handlers(handler_of, end); }
     /// Brings the block's line into the L1I; returns the cycle at which it is there.
     std::uint64_t fetch_line(Block& block, std::uint64_t now);
     /// Budget is used up, or a block may hold a breakpoint. True if one stops it before its next operation, which has not
@@ -114,9 +126,11 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
 
     /// Adds the static lanes of ops [from, to) of a block that was not executed as a whole.
     void count_ops(const Block& block, unsigned from, unsigned to);
-    void count_block(const Block& block) {
-        fast_.lanes += block.lanes;
-        fast_.fetches += block.fetches;
+    void count_block(Block& block) {
+        if (__builtin_expect(block.executions++ == 0, 0)) {
+            block.counted_before = counted_;
+            counted_ = &block;
+        }
     }
     /// Adds to events at once, for lanes that the fast path does not carry.
     void note(Lane lane, std::uint64_t n = 1) {
@@ -136,11 +150,19 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
         std::uint64_t taken{};
     };
 
+    /// A page that fast-forward reads and writes without asking.
+    struct FunctionalPage {
+        std::uint64_t rtag{~0ull}, wtag{~0ull}; ///< virtual address of the page, if it may be read or written
+        std::uint8_t* host{};
+    };
+    static constexpr unsigned kFunctionalPages = 512;
+
     // The hot fields, in the order of use.
     std::uint64_t deadline_{}; ///< look around at the first boundary at or after this cycle
     std::int64_t budget_{};    ///< instructions that cannot wrap an armed counter
     mutable FastCounts fast_;
-    CodePage* page_{}; ///< page being executed, valid if vpn_ matches
+    mutable Block* counted_{}; ///< blocks with executions, the last one first
+    CodePage* page_{};         ///< page being executed, valid if vpn_ matches
     std::uint64_t vpn_{~0ull};
     std::uint64_t mem_issue_{}; ///< cycle at which the present access asks
     std::uint64_t mem_ready_{}; ///< when its data are there (slow accesses)
@@ -151,6 +173,9 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     unsigned page_changes_{};
     std::uint64_t barrier_until_{};
     bool relookup_{};
+    bool functional_{};                            ///< fast-forward: not timed
+    std::uint64_t accounted_{};                    ///< cycle_ up to which account() has reported
+    std::vector<FunctionalPage> functional_pages_; ///< kFunctionalPages of them in fast-forward
 
     const CoreConfig config_;
     const CoreTables& tables_;
@@ -209,6 +234,13 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     bool fault(std::uint64_t va, std::uint8_t status, bool write, bool maintenance = false);
     std::uint8_t* access_line(PhysAddr pa, unsigned bytes, mem::Access kind, std::uint64_t now, mem::CacheLine*& line);
     void count_simple_hit(bool write);
+    std::uint8_t* functional_access(std::uint64_t va, unsigned size, a64::AccessKind kind);
+    bool functional_translate(std::uint64_t va, mem::Leaf& leaf, PhysAddr& pa, std::uint8_t& status) const;
+    bool functional_fetch_page(std::uint64_t pc);
+    Block* block_of_page(const FetchPage& f, std::uint64_t pc);
+    /// Translations have changed.
+    void forget_functional_pages();
+    bool stops_at_watchpoint(std::uint64_t va, unsigned size, a64::AccessKind kind);
     void drop_code(std::uint64_t ppn);
     const std::uint8_t* exclusive_host(std::uint64_t va);
     void detach();
@@ -216,6 +248,8 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     void lose(const Loss& l);
 
     mutable EventTotals totals_; ///< mutable: reading brings them up to date
+    bool simple_{};              ///< the simple configuration, or fast-forward
+    PhysAddr root_{};            ///< translation table of EL0
     EventTotals unseen_totals_;  ///< what the memory side counts in the simple configuration: walks, misses
     mem::PhysicalMemory& physical_;
     mem::CoreMemory memory_;
@@ -229,7 +263,8 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     Exclusive exclusive_;
     std::uint64_t last_slow_line_{~0ull}; ///< virtual line of the last slow access and where it is
     const std::uint8_t* last_slow_host_{};
-    mem::CacheLine simple_line_; ///< stands for every line in the simple configuration
+    mem::CacheLine simple_line_; ///< stands for every line in the simple configuration and in fast-forward
+    mem::TlbEntry simple_page_;  ///< the same of pages in fast-forward
 
     Software* software_{};
     OverflowMonitor* monitor_{};

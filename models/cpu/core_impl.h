@@ -17,11 +17,14 @@
 //   taken(bubble), mispredict(resolved)  what came of it
 //   wrong_path(resolved)               operations issued in vain behind it
 //   retired()                          cycle at which everything seen so far has retired
+//   ceiling()                          what is in flight has retired by then, and nothing waits for anything later
 //   horizon()                          no later request for a line or an access is for an earlier cycle
 //   kSimple                            all branches are predicted right
 #pragma once
 
 #include "models/cpu/core_base.h"
+#include "models/cpu/simple_pipe.h"
+#include "models/cpu/threads.h"
 
 #include <algorithm>
 #include <bit>
@@ -34,42 +37,178 @@ class CoreImpl final : public CoreBase {
     template <class... PipeArgs>
     CoreImpl(sc_core::sc_module_name name, const CoreConfig& config, const CoreTables& tables,
              mem::PhysicalMemory& memory, const PredictorParams& predictor, const PipeArgs&... args)
-        : CoreBase(name, config, tables, memory), predictor_(predictor), pipe_(stalls_, args...) {}
+        : CoreBase(name, config, tables, memory), predictor_(predictor), pipe_(stalls_, args...), counter_(stalls_) {
+        choose_handlers();
+    }
 
     UserExit run_user(a64::CpuState& state) override;
 
   private:
-    enum class Why : std::uint8_t { attention, stopped };
+    using Timed = Threads<CoreImpl, true>;
+    using Functional = Threads<CoreImpl, false>;
+    friend Timed;
+    friend Functional;
 
-    /// Executes from `block_`, operation `index_`, until something needs the core's attention at a boundary, or an
-    /// operation stops.
-    Why run(a64::CpuState& s);
-    bool system_op(a64::CpuState& s, const DecodedOp& op, std::uint64_t pc);
+    enum class Why : std::uint8_t {
+        attention, ///< something needs the core's attention at a boundary
+        stopped,   ///< an operation has stopped
+        look,      ///< the block has ended, or is one for the plain loop
+    };
+
+    void choose_handlers() {
+        if (functional_) {
+            set_handlers(Functional::handler_of, Functional::end);
+        } else {
+            set_handlers(Timed::handler_of, Timed::end);
+        }
+    }
+    void change_mode();
+    template <class P>
+    Why execute(P& pipe, a64::CpuState& s);
+    /// The plain loop: executes from `block_`, operation `index_`, until it has a reason to return, one block at most if
+    /// so asked. `boundary`: nothing was executed since the last one.
+    template <class P>
+    Why run(P& pipe, a64::CpuState& s, bool one_block, bool boundary);
+    template <class P>
+    bool system_op(P& pipe, a64::CpuState& s, const DecodedOp& op, std::uint64_t pc);
+    /// Executes a memory operation issued at `issue`; false if it has stopped.
+    template <class P>
+    bool access_op(P& pipe, a64::CpuState& s, const DecodedOp& op, std::uint64_t issue);
     /// Completes a memory operation whose access was not a plain hit.
-    void slow_access(a64::CpuState& s, const DecodedOp& op, std::uint64_t issue);
+    template <class P>
+    void slow_access(P& pipe, a64::CpuState& s, const DecodedOp& op, std::uint64_t issue);
+    template <class P>
+    static void enter(P& pipe, const Block& b) {
+        pipe.enter_block(b.fetches);
+    }
+    void place(const DecodedOp* first, const DecodedOp* last);
+    /// What follows from a branch resolved at `resolved`. True if it was predicted wrongly.
+    template <class P>
+    bool resolve(P& pipe, a64::InsnKind kind, std::uint64_t pc, bool taken, std::uint64_t target,
+                 std::uint64_t resolved) {
+        Resolution r;
+        if constexpr (!P::kSimple) r = predictor_.resolve(kind, pc, taken, target);
+        if (__builtin_expect(r.mispredict != Mispredict::none, 0)) {
+            note_mispredict(r.mispredict, pipe.wrong_path(resolved));
+            pipe.mispredict(resolved);
+            return true;
+        }
+        if (taken) pipe.taken(r.bubble);
+        return false;
+    }
+    /// The same of a conditional branch.
+    bool resolve_conditional(std::uint64_t pc, bool taken, std::uint64_t target, std::uint64_t resolved) {
+        if constexpr (Pipe::kSimple) return false;
+        const bool right = predictor_.conditional(pc, taken) == taken;
+        const std::uint8_t bubble = predictor_.taken_to(pc, taken, target);
+        if (__builtin_expect(!right, 0)) {
+            note_mispredict(Mispredict::direction, pipe_.wrong_path(resolved));
+            pipe_.mispredict(resolved);
+            return true;
+        }
+        if (taken) pipe_.taken(bubble);
+        return false;
+    }
+    /// Whatever its accesses hit on, the block does not reach the deadline.
+    bool far_from_deadline(const Block& b) {
+        const std::uint64_t ceiling = pipe_.ceiling();
+        credit_ = ceiling < deadline_ ? static_cast<std::int64_t>(std::min(deadline_ - ceiling, kMaxCredit)) : 0;
+        return credit_ > b.cycles;
+    }
     static unsigned quotient_bits(const a64::CpuState& s, const a64::Insn& i);
 
     BranchPredictor predictor_;
     Pipe pipe_;
+    InstructionCounter counter_; ///< in fast-forward
     Block* block_{};
     unsigned index_{};
     const DecodedOp* last_{}; ///< what the last boundary came after
+    bool entered_{};          ///< block_ was entered: its fetch is done, although nothing of it was executed
+    // Of the threads.
+    Why why_{};
+    const DecodedOp* next_op_{};
+    const DecodedOp* untimed_{}; ///< first operation of the block that is not placed yet
+    std::uint64_t notes_[kNoteSlots]{};
+    static constexpr std::uint64_t kMaxCredit = 1 << 30;
+    std::int64_t credit_{}; ///< cycles from the pipeline's ceiling to the deadline, at least
 };
+
+template <class Pipe>
+void CoreImpl<Pipe>::change_mode() {
+    switch_mode(!functional_);
+    choose_handlers();
+    pipe_.restart(cycle_);
+    counter_.restart(cycle_);
+    block_ = nullptr;
+    entered_ = false;
+}
+
+/// Places operations that were executed and whose accesses have hit.
+template <class Pipe>
+[[gnu::flatten]] void CoreImpl<Pipe>::place(const DecodedOp* first, const DecodedOp* last) {
+    for (const DecodedOp* op = first; op != last; ++op) {
+        switch (op->group) {
+            case OpGroup::simple: pipe_.simple(*op); break;
+            case OpGroup::flags: pipe_.flags(*op); break;
+            case OpGroup::load: {
+                const std::uint64_t issue = pipe_.begin(*op);
+                pipe_.load(*op, issue, issue, 0, notes_[note_slot(op)]);
+                break;
+            }
+            case OpGroup::store: {
+                const std::uint64_t issue = pipe_.begin(*op);
+                pipe_.store(*op, issue, issue, 0, notes_[note_slot(op)]);
+                break;
+            }
+            case OpGroup::divide: pipe_.divide(*op, static_cast<unsigned>(notes_[note_slot(op)])); break;
+            default: pipe_.general(*op); break;
+        }
+    }
+}
+
+template <class Pipe>
+template <class P>
+typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::execute(P& pipe, a64::CpuState& s) {
+    if (config_.plain || stalls_.armed) return run(pipe, s, false, true);
+    bool boundary = true;
+    for (;;) {
+        if (!block_) {
+            const std::int64_t before = budget_;
+            Threads<CoreImpl, !std::is_same_v<P, InstructionCounter>>::run(*this, s);
+            if (why_ != Why::look) return why_;
+            if (budget_ != before) boundary = false;
+        }
+        const Why why = run(pipe, s, true, boundary);
+        if (why != Why::look) return why;
+        boundary = false;
+    }
+}
 
 template <class Pipe>
 UserExit CoreImpl<Pipe>::run_user(a64::CpuState& s) {
     enter_user(s);
     predictor_.exception();
     pipe_.restart(cycle_);
+    counter_.restart(cycle_);
     block_ = nullptr;
     last_ = nullptr;
+    entered_ = false;
     for (;;) {
         const Next next = user_boundary(last_);
         if (next == Next::relookup) block_ = nullptr;
         if (next > Next::relookup) return leave_user(next);
-        const Why why = run(s);
-        cycle_ = pipe_.retired();
-        horizon_ = pipe_.horizon();
+        if (__builtin_expect(mode_changed(), 0)) change_mode();
+        Why why;
+        if (functional_) {
+            why = execute(counter_, s);
+            cycle_ = counter_.retired();
+            horizon_ = counter_.horizon();
+            account();
+        } else {
+            why = execute(pipe_, s);
+            cycle_ = pipe_.retired();
+            horizon_ = pipe_.horizon();
+        }
         if (why == Why::attention) continue;
         if (s.stop == a64::Stop::isb) {
             s.stop = a64::Stop::none;
@@ -81,6 +220,7 @@ UserExit CoreImpl<Pipe>::run_user(a64::CpuState& s) {
         if (s.stop == a64::Stop::wait) {
             // WFE and WFI may end at once; EL0 hints do no more than that here.
             s.stop = a64::Stop::none;
+            if (config_.mode) config_.mode->marker(s.stop_info);
             block_ = nullptr;
             continue;
         }
@@ -103,7 +243,33 @@ unsigned CoreImpl<Pipe>::quotient_bits(const a64::CpuState& s, const a64::Insn& 
 }
 
 template <class Pipe>
-void CoreImpl<Pipe>::slow_access(a64::CpuState& s, const DecodedOp& op, std::uint64_t issue) {
+template <class P>
+bool CoreImpl<Pipe>::access_op(P& pipe, a64::CpuState& s, const DecodedOp& op, std::uint64_t issue) {
+    mem_issue_ = issue;
+    op.insn.fn(s, op.insn);
+    if (__builtin_expect(s.stop != a64::Stop::none, 0)) {
+        s.mem.slow = s.mem.accesses = 0;
+        pipe.fault(std::max(issue, mem_ready_));
+        return false;
+    }
+    if (__builtin_expect(s.mem.slow != 0, 0)) {
+        slow_access(pipe, s, op, issue);
+    } else if (op.is_store) {
+        pipe.store(op, issue, issue, 0, s.mem.last_va);
+    } else {
+        pipe.load(op, issue, issue, 0, s.mem.last_va);
+    }
+    if constexpr (!std::is_same_v<P, InstructionCounter>) {
+        fast_.hits[op.is_store] += s.mem.accesses;
+        if (__builtin_expect(s.mem.last_va & op.align_mask, 0)) ++fast_.unaligned[op.is_store];
+    }
+    s.mem.accesses = 0;
+    return true;
+}
+
+template <class Pipe>
+template <class P>
+void CoreImpl<Pipe>::slow_access(P& pipe, a64::CpuState& s, const DecodedOp& op, std::uint64_t issue) {
     const std::uint32_t what = s.mem.slow;
     s.mem.slow = 0;
     std::uint64_t ready = std::max(issue, mem_ready_);
@@ -116,17 +282,18 @@ void CoreImpl<Pipe>::slow_access(a64::CpuState& s, const DecodedOp& op, std::uin
     }
     if (op.insn.timing == a64::TimingClass::prefetch) ready = issue; // nobody waits for it
     if (op.is_store) {
-        pipe_.store(op, issue, ready, what, s.mem.last_va);
+        pipe.store(op, issue, ready, what, s.mem.last_va);
     } else {
-        pipe_.load(op, issue, ready, what, s.mem.last_va);
+        pipe.load(op, issue, ready, what, s.mem.last_va);
     }
 }
 
 template <class Pipe>
-bool CoreImpl<Pipe>::system_op(a64::CpuState& s, const DecodedOp& op, std::uint64_t pc) {
+template <class P>
+bool CoreImpl<Pipe>::system_op(P& pipe, a64::CpuState& s, const DecodedOp& op, std::uint64_t pc) {
     s.pc = pc;
-    cycle_ = pipe_.retired();
-    const std::uint64_t issue = pipe_.begin_system(op);
+    cycle_ = pipe.retired();
+    const std::uint64_t issue = pipe.begin_system(op);
     mem_issue_ = mem_ready_ = issue;
     op.insn.fn(s, op.insn);
     s.mem.slow = 0;
@@ -134,29 +301,30 @@ bool CoreImpl<Pipe>::system_op(a64::CpuState& s, const DecodedOp& op, std::uint6
     if (s.stop == a64::Stop::isb) ready += tables_.costs.isb;
     const bool retires =
         s.stop == a64::Stop::none || s.stop == a64::Stop::isb || s.stop == a64::Stop::wait || s.stop == a64::Stop::svc;
-    if (retires) pipe_.system(op, ready);
+    if (retires) pipe.system(op, ready);
     return retires;
 }
 
 template <class Pipe>
-typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(a64::CpuState& s) {
+template <class P>
+typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(P& pipe, a64::CpuState& s, bool one_block, bool boundary) {
     Block* b = block_;
     unsigned first = b ? index_ : 0; // operations from here on are not counted yet
-    bool boundary = true;            // nothing was executed since the last one
+    bool entered = std::exchange(entered_, false);
     for (;;) {
         if (!b) {
             const std::uint64_t at = s.pc;
             b = (at ^ vpn_ << kPageShift) < kPageSize ? page_->at[(at & (kPageSize - 1)) / 4] : nullptr;
             if (__builtin_expect(!b || at % 4, 0)) {
-                cycle_ = pipe_.retired();
-                b = find_block(pipe_.fetch_at());
+                cycle_ = pipe.retired();
+                b = find_block(pipe.fetch_at());
                 if (!b) return Why::stopped;
-                pipe_.fetch_stall(fetch_ready_, Lane::stall_frontend_tlb);
+                pipe.fetch_stall(fetch_ready_, Lane::stall_frontend_tlb);
             }
         }
         budget_ -= b->cost;
         if (__builtin_expect(budget_ < 0, 0)) {
-            cycle_ = pipe_.retired();
+            cycle_ = pipe.retired();
             if (budget_exhausted(*b, first, boundary)) {
                 last_ = nullptr;
                 block_ = b;
@@ -165,12 +333,12 @@ typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(a64::CpuState& s) {
             }
         }
         boundary = false;
-        if (first == 0) {
+        if (first == 0 && !std::exchange(entered, false)) {
             if (__builtin_expect(!page_->l1i[b->line], 0)) {
-                const std::uint64_t ready = fetch_line(*b, pipe_.fetch_at());
-                pipe_.fetch_stall(ready, Lane::stall_frontend_cache);
+                const std::uint64_t ready = fetch_line(*b, pipe.fetch_at());
+                pipe.fetch_stall(ready, Lane::stall_frontend_cache);
             }
-            pipe_.enter_block(b->fetches);
+            enter(pipe, *b);
         }
         const DecodedOp* const ops = b->ops.data();
         const DecodedOp* op = ops + first;
@@ -181,50 +349,34 @@ typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(a64::CpuState& s) {
                 case OpGroup::simple:
                     s.pc = pc;
                     op->insn.fn(s, op->insn);
-                    pipe_.simple(*op);
+                    pipe.simple(*op);
                     break;
                 case OpGroup::flags:
                     s.pc = pc;
                     op->insn.fn(s, op->insn);
-                    pipe_.flags(*op);
+                    pipe.flags(*op);
                     break;
                 case OpGroup::general:
                     s.pc = pc;
                     op->insn.fn(s, op->insn);
-                    pipe_.general(*op);
+                    pipe.general(*op);
                     break;
                 case OpGroup::divide: {
                     const unsigned bits = quotient_bits(s, op->insn);
                     s.pc = pc;
                     op->insn.fn(s, op->insn);
-                    pipe_.divide(*op, bits);
+                    pipe.divide(*op, bits);
                     break;
                 }
                 case OpGroup::load:
                 case OpGroup::store: {
-                    const std::uint64_t issue = pipe_.begin(*op);
-                    mem_issue_ = issue;
+                    const std::uint64_t issue = pipe.begin(*op);
                     s.pc = pc;
-                    op->insn.fn(s, op->insn);
-                    if (__builtin_expect(s.stop != a64::Stop::none, 0)) {
-                        s.mem.slow = s.mem.accesses = 0;
-                        pipe_.fault(std::max(issue, mem_ready_));
-                        goto stopped;
-                    }
-                    if (__builtin_expect(s.mem.slow != 0, 0)) {
-                        slow_access(s, *op, issue);
-                    } else if (op->is_store) {
-                        pipe_.store(*op, issue, issue, 0, s.mem.last_va);
-                    } else {
-                        pipe_.load(*op, issue, issue, 0, s.mem.last_va);
-                    }
-                    fast_.hits[op->is_store] += s.mem.accesses;
-                    s.mem.accesses = 0;
-                    if (__builtin_expect(s.mem.last_va & op->align_mask, 0)) ++fast_.unaligned[op->is_store];
+                    if (__builtin_expect(!access_op(pipe, s, *op, issue), 0)) goto stopped;
                     break;
                 }
                 case OpGroup::branch: {
-                    const std::uint64_t resolved = pipe_.branch(*op);
+                    const std::uint64_t resolved = pipe.branch(*op);
                     s.pc = pc;
                     op->insn.fn(s, op->insn);
                     const bool taken = s.branch_taken;
@@ -234,14 +386,7 @@ typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(a64::CpuState& s) {
                         goto stopped;
                     }
                     fast_.taken += taken;
-                    Resolution r;
-                    if constexpr (!Pipe::kSimple) r = predictor_.resolve(op->insn.kind, pc, taken, s.pc);
-                    if (__builtin_expect(r.mispredict != Mispredict::none, 0)) {
-                        note_mispredict(r.mispredict, pipe_.wrong_path(resolved));
-                        pipe_.mispredict(resolved);
-                    } else if (taken) {
-                        pipe_.taken(r.bubble);
-                    }
+                    resolve(pipe, op->insn.kind, pc, taken, s.pc, resolved);
                     pc = s.pc - 4;
                     break;
                 }
@@ -250,7 +395,7 @@ typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(a64::CpuState& s) {
                         count_ops(*b, first, static_cast<unsigned>(op - ops));
                         first = static_cast<unsigned>(op - ops);
                     }
-                    if (!system_op(s, *op, pc)) {
+                    if (!system_op(pipe, s, *op, pc)) {
                         goto stopped;
                     }
                     if (s.stop != a64::Stop::none) {
@@ -263,7 +408,7 @@ typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(a64::CpuState& s) {
             }
             pc += 4;
             ++op;
-            if (__builtin_expect(pipe_.retired() >= deadline_, 0)) {
+            if (__builtin_expect(pipe.retired() >= deadline_, 0)) {
                 s.pc = pc;
                 last_ = op - 1;
                 const auto done = static_cast<unsigned>(op - ops);
@@ -286,6 +431,10 @@ typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(a64::CpuState& s) {
             first = 0;
         }
         b = nullptr;
+        if (one_block) {
+            block_ = nullptr;
+            return Why::look;
+        }
         continue;
     stopped:
         count_ops(*b, first, static_cast<unsigned>(op - ops));

@@ -84,8 +84,8 @@ void CoreBase::run_lump(const Lump& lump) {
 void CoreBase::spend(std::uint64_t instructions, std::uint64_t cycles) {
     Lump l;
     l.units = instructions ? instructions : cycles;
-    l.cycles = config_.simple ? instructions : cycles;
-    if (config_.simple && !instructions) return;
+    l.cycles = simple_ ? instructions : cycles;
+    if (simple_ && !instructions) return;
     l.lanes[index_of(Lane::instruction)] = instructions;
     l.lanes[index_of(Lane::data_processing)] = instructions;
     stats_.kernel_instructions += instructions;
@@ -97,10 +97,10 @@ void CoreBase::charge(const KernelWork& work) {
     kernel_pc_ = work.code_address;
     kernel_function_ = work.function;
     kernel_function_bytes_ = work.function_bytes;
-    if (!config_.simple) touch_kernel_lines(work);
+    if (!simple_) touch_kernel_lines(work);
     Lump l;
     const std::uint64_t n = work.instructions;
-    l.cycles = config_.simple ? n : (n * k.cycles + kRate - 1) / kRate + work.extra_cycles;
+    l.cycles = simple_ ? n : (n * k.cycles + kRate - 1) / kRate + work.extra_cycles;
     l.units = n ? n : l.cycles;
     l.walks_code = n != 0;
     const auto set = [&](Lane lane, std::uint64_t count) { l.lanes[index_of(lane)] = count; };
@@ -116,10 +116,10 @@ void CoreBase::charge(const KernelWork& work) {
     set(Lane::branch_return, b * k.branch_return / kRate);
     set(Lane::branch_cond, b * k.branch_cond / kRate);
     set(Lane::branch_taken, b * k.branch_taken / kRate);
-    set(Lane::cond_mispredict, config_.simple ? 0 : b * k.mispredicts / kRate);
+    set(Lane::cond_mispredict, simple_ ? 0 : b * k.mispredicts / kRate);
     set(Lane::data_processing, n - std::min<std::uint64_t>(n, std::uint64_t{work.loads} + work.stores + b));
     set(Lane::fetch, n * k.fetches / kRate);
-    if (!config_.simple) {
+    if (!simple_) {
         set(Lane::stall_frontend, l.cycles * k.stall_frontend / kRate);
         set(Lane::stall_backend, l.cycles * k.stall_backend / kRate);
     }
@@ -157,7 +157,7 @@ void CoreBase::kernel_access(PhysAddr pa, std::uint64_t bytes, bool write) {
     for (std::uint64_t at = pa.v; at < pa.v + bytes; at = (at | (kLineSize - 1)) + 1, ++lines) {
         const auto part = static_cast<unsigned>(std::min(pa.v + bytes, (at | (kLineSize - 1)) + 1) - at);
         note(write ? Lane::write_slow : Lane::read_slow);
-        if (config_.simple) {
+        if (simple_) {
             count_simple_hit(write);
             continue;
         }
@@ -208,7 +208,7 @@ SysRegOutcome CoreBase::transact(SysReg reg, std::uint64_t& value, bool write, E
     sysreg->b_transport(payload, delay);
     payload.clear_extension(&extension);
     const std::uint64_t taken = to_picoseconds(delay).v - ahead.v;
-    if (taken && !config_.simple) bus_cycles_ = clock_.cycle_at(Picoseconds(local.v + taken)).v - cycle_;
+    if (taken && !simple_) bus_cycles_ = clock_.cycle_at(Picoseconds(local.v + taken)).v - cycle_;
     if (payload.get_response_status() == tlm::TLM_ADDRESS_ERROR_RESPONSE) return SysRegOutcome::undefined;
     if (payload.get_response_status() == tlm::TLM_COMMAND_ERROR_RESPONSE)
         return extension.outcome == SysRegOutcome::ok ? SysRegOutcome::undefined : extension.outcome;

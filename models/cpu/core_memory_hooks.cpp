@@ -48,7 +48,7 @@ bool CoreBase::fault(std::uint64_t va, std::uint8_t status, bool write, bool mai
 std::uint8_t* CoreBase::access_line(PhysAddr pa, unsigned bytes, mem::Access kind, std::uint64_t now,
                                     mem::CacheLine*& line) {
     const bool write = kind == mem::Access::store || kind == mem::Access::atomic || kind == mem::Access::zero_line;
-    if (config_.simple) {
+    if (simple_) {
         line = &simple_line_;
         if (kind != mem::Access::prefetch) {
             count_simple_hit(write);
@@ -69,13 +69,27 @@ void CoreBase::count_simple_hit(bool write) {
         totals_.add(e);
 }
 
+bool CoreBase::stops_at_watchpoint(std::uint64_t va, unsigned size, AccessKind kind) {
+    if (!watching_ || kind == AccessKind::prefetch || kind == AccessKind::maintenance) return false;
+    std::uint64_t far = va;
+    const bool write = kind != AccessKind::load;
+    // An atomic reads too: WnR is 0 if a plain read would have been caught (DBG-052).
+    const bool read = kind == AccessKind::load || kind == AccessKind::atomic;
+    const bool by_read = read && debug_->watchpoint_matches(untag(va), size, false, far);
+    if (!by_read && !(write && debug_->watchpoint_matches(untag(va), size, true, far))) return false;
+    state_->fault = a64::Fault{far, kDebugFault, !by_read, false};
+    state_->stop = Stop::watchpoint;
+    return true;
+}
+
 std::uint8_t* CoreBase::access(std::uint64_t va, unsigned size, AccessKind kind) {
+    if (functional_) return functional_access(va, size, kind);
     state_->mem.slow |= slow::access;
     mem_ready_ = mem_issue_;
     const bool write = kind == AccessKind::store || kind == AccessKind::atomic || kind == AccessKind::dc_zva;
     const mem::Translation t = memory_.translate_data(VirtAddr(va), write, false, mem_issue_);
     if (t.missed) state_->mem.slow |= slow::tlb_miss;
-    const std::uint64_t issue = mem_issue_ + (config_.simple ? 0 : t.cycles);
+    const std::uint64_t issue = mem_issue_ + (simple_ ? 0 : t.cycles);
     mem_ready_ = issue;
     if (totals_.dirty) stop_soon();
     if (!t.entry) {
@@ -85,17 +99,7 @@ std::uint8_t* CoreBase::access(std::uint64_t va, unsigned size, AccessKind kind)
         fault(va, t.status ? t.status : kTranslationFault, write && !(kind == AccessKind::atomic && read_faults));
         return nullptr;
     }
-    if (watching_ && kind != AccessKind::prefetch && kind != AccessKind::maintenance) {
-        std::uint64_t far = va;
-        // An atomic reads too: WnR is 0 if a plain read would have been caught (DBG-052).
-        const bool read = kind == AccessKind::load || kind == AccessKind::atomic;
-        const bool by_read = read && debug_->watchpoint_matches(untag(va), size, false, far);
-        if (by_read || (write && debug_->watchpoint_matches(untag(va), size, true, far))) {
-            state_->fault = a64::Fault{far, kDebugFault, !by_read, false};
-            state_->stop = Stop::watchpoint;
-            return nullptr;
-        }
-    }
+    if (stops_at_watchpoint(va, size, kind)) return nullptr;
     const PhysAddr pa(t.entry->ppn << kPageShift | (va & (kPageSize - 1)));
     __builtin_prefetch(physical_.host(pa));
     const mem::Access how = to_access(kind);
@@ -174,12 +178,17 @@ void CoreBase::itlb_entry_lost(std::uint64_t vpn) {
     }
 }
 
-void CoreBase::tlb_invalidate(std::uint32_t asid, std::uint64_t vpn) { memory_.tlb_invalidate(asid, vpn); }
+void CoreBase::tlb_invalidate(std::uint32_t asid, std::uint64_t vpn) {
+    memory_.tlb_invalidate(asid, vpn);
+    forget_functional_pages();
+}
 
 void CoreBase::set_address_space(PhysAddr ttbr0, std::uint16_t asid) {
     spend(1, tables_.costs.sysreg_write);
     note(Lane::ttbr_write);
     memory_.set_ttbr0(ttbr0, asid);
+    root_ = ttbr0;
+    forget_functional_pages();
     // The fast paths are keyed by virtual page only.
     fetch_pages_.fill(FetchPage{});
     vpn_ = ~0ull;
@@ -201,24 +210,32 @@ void CoreBase::code_changed(PhysAddr page) {
 }
 
 void CoreBase::icache_invalidated(PhysAddr pa) {
-    if (!config_.simple) memory_.invalidate_icache_line(pa);
+    if (!simple_) memory_.invalidate_icache_line(pa);
     if (code_.holds_code(pa.v >> kPageShift)) drop_code(pa.v >> kPageShift);
 }
 
 bool CoreBase::cache_op(SysReg op, std::uint64_t va) {
     constexpr SysReg kIcIvau = SysReg::make(1, 3, 7, 5, 1), kDcCivac = SysReg::make(1, 3, 7, 14, 1);
     mem_ready_ = mem_issue_;
-    const mem::Translation t = memory_.translate_data(VirtAddr(va), false, false, mem_issue_);
-    if (!t.entry) return fault(va, t.status ? t.status : kTranslationFault, true, true);
-    const PhysAddr pa(line_of(t.entry->ppn << kPageShift | (va & (kPageSize - 1))));
-    mem_ready_ += t.cycles;
+    PhysAddr pa{};
+    if (functional_) {
+        mem::Leaf leaf;
+        std::uint8_t status = 0;
+        if (!functional_translate(va, leaf, pa, status)) return fault(va, status, true, true);
+        pa = PhysAddr(line_of(pa.v));
+    } else {
+        const mem::Translation t = memory_.translate_data(VirtAddr(va), false, false, mem_issue_);
+        if (!t.entry) return fault(va, t.status ? t.status : kTranslationFault, true, true);
+        pa = PhysAddr(line_of(t.entry->ppn << kPageShift | (va & (kPageSize - 1))));
+        mem_ready_ += t.cycles;
+    }
     if (op == kIcIvau) {
         if (config_.domain) {
             config_.domain->invalidate_icache(pa);
         } else {
             icache_invalidated(pa);
         }
-    } else if (!config_.simple) {
+    } else if (!simple_) {
         mem_ready_ = std::max(mem_ready_, memory_.clean_line(pa, op == kDcCivac, mem_ready_).ready);
     }
     if (totals_.dirty) stop_soon();
@@ -227,7 +244,7 @@ bool CoreBase::cache_op(SysReg op, std::uint64_t va) {
 
 void CoreBase::barrier(unsigned option) {
     const bool dsb = option >> 4 & 1;
-    if (dsb && !config_.simple) barrier_until_ = memory_.drain(mem_issue_);
+    if (dsb && !simple_) barrier_until_ = memory_.drain(mem_issue_);
     mem_ready_ = std::max(mem_issue_, barrier_until_) + (dsb ? tables_.costs.barrier_dsb : tables_.costs.barrier_dmb);
 }
 
@@ -241,6 +258,11 @@ Block* CoreBase::find_block(std::uint64_t now) {
     }
     const std::uint64_t vpn = pc >> kPageShift;
     FetchPage& f = fetch_pages_[vpn % kFetchPages];
+    if (functional_) {
+        fetch_ready_ = now;
+        if (f.vpn != vpn && !functional_fetch_page(pc)) return nullptr;
+        return block_of_page(f, pc);
+    }
     // The ITLB's and L1I's recency is theirs alone. So that pages and lines in use do not look old, every few changes of
     // page go the slow way.
     const bool refresh = ++page_changes_ % kRefresh == 0;
@@ -248,7 +270,7 @@ Block* CoreBase::find_block(std::uint64_t now) {
     if (f.vpn != vpn || refresh) {
         const mem::Translation t = memory_.translate_fetch(VirtAddr(pc), now);
         ++fast_.translations_slow;
-        if (!config_.simple) fetch_ready_ = now + t.cycles;
+        if (!simple_) fetch_ready_ = now + t.cycles;
         if (totals_.dirty) stop_soon();
         if (!t.entry) {
             state_->stop = Stop::insn_abort;
@@ -257,19 +279,28 @@ Block* CoreBase::find_block(std::uint64_t now) {
         }
         f = FetchPage{vpn, &code_.page(t.entry->ppn), t.entry};
     }
-    vpn_ = vpn;
+    if (refresh) f.page->l1i[(pc & (kPageSize - 1)) >> kLineShift] = nullptr;
+    return block_of_page(f, pc);
+}
+
+Block* CoreBase::block_of_page(const FetchPage& f, std::uint64_t pc) {
+    vpn_ = f.vpn;
     page_ = f.page;
     if (debug_active_ || page_armed_) look_at_page();
-    if (refresh) page_->l1i[(pc & (kPageSize - 1)) >> kLineShift] = nullptr;
     Block* b = page_->at[(pc & (kPageSize - 1)) / 4];
     if (b) return b;
-    if (page_->blocks.empty()) port_.drop_writes(physical_.host(PhysAddr(page_->ppn << kPageShift)));
+    if (page_->blocks.empty()) {
+        std::uint8_t* const host = physical_.host(PhysAddr(page_->ppn << kPageShift));
+        port_.drop_writes(host);
+        for (FunctionalPage& p : functional_pages_)
+            if (p.host == host) p.wtag = ~0ull;
+    }
     return code_.decode(*page_, pc & (kPageSize - 1));
 }
 
 std::uint64_t CoreBase::fetch_line(Block& block, std::uint64_t now) {
     ++fast_.fetches_slow;
-    if (config_.simple) {
+    if (simple_) {
         page_->l1i[block.line] = &simple_line_;
         return now;
     }

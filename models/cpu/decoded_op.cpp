@@ -118,7 +118,12 @@ OpGroup group_of(const Insn& i, const OpTiming& t) {
 
 } // namespace
 
-DecodedOp make_op(std::uint32_t raw, std::uint64_t pc_low, bool entry, TimingOf timing_of) {
+std::uint32_t static_lanes(const Insn& i, std::uint64_t pc_low, bool entry) {
+    const std::uint32_t fetch = entry || pc_low % kFetchBytes == 0 ? bit(Lane::fetch) : 0;
+    return kind_lanes(i) | bit(Lane::instruction) | fetch;
+}
+
+DecodedOp make_op(std::uint32_t raw, TimingOf timing_of) {
     DecodedOp op;
     op.insn = a64::decode(raw);
     const Insn& i = op.insn;
@@ -126,8 +131,6 @@ DecodedOp make_op(std::uint32_t raw, std::uint64_t pc_low, bool entry, TimingOf 
     for (unsigned k = 0; k < 3; ++k)
         if (i.dst[k] != a64::reg::none) op.timing.dst[k] = i.dst[k];
     op.group = group_of(i, op.timing);
-    op.lanes = kind_lanes(i) | bit(Lane::instruction);
-    if (entry || pc_low % kFetchBytes == 0) op.lanes |= bit(Lane::fetch);
     op.align_mask = align_mask(i);
     op.is_store = is_store(i);
     op.heavy = is_structure(i.timing);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One instruction ready to execute: decoded operands, body, static timing, and the lanes it feeds. One host cache line.
+// One instruction ready to execute: decoded operands, body, static timing, and how the core loops go about it. One host
+// cache line.
 #pragma once
 
 #include "models/a64/insn.h"
@@ -8,6 +9,11 @@
 #include <cstdint>
 
 namespace rkperf::cpu {
+
+class CoreBase;
+struct DecodedOp;
+/// What a threaded loop does for an operation at `pc`, all that follows included (threads.h).
+using Handler = void (*)(CoreBase&, a64::CpuState&, const DecodedOp*, std::uint64_t pc);
 
 /// How the core loop treats an operation.
 enum class OpGroup : std::uint8_t {
@@ -41,19 +47,27 @@ struct OpTiming {
 struct alignas(64) DecodedOp {
     a64::Insn insn;
     OpTiming timing;
-    std::uint32_t lanes{}; ///< bit n: feeds static lane n
     OpGroup group{};
     std::uint8_t align_mask{}; ///< size of one element - 1: which addresses count as unaligned
-    bool is_store{};
-    bool heavy{}; ///< may make more data accesses than fast_weight says
-    bool plain{}; ///< one micro-operation, at most two operands (store data apart) and one result (stores: none)
+    bool is_store : 1 {};
+    bool heavy : 1 {}; ///< may make more data accesses than fast_weight says
+    bool plain : 1 {}; ///< one micro-operation, at most two operands (store data apart) and one result (stores: none)
+    Handler handler{};
 };
 static_assert(sizeof(DecodedOp) == 64);
 
 /// A core's static timing of an instruction.
 using TimingOf = OpTiming (*)(const a64::Insn&);
 
-/// Prepares the instruction `raw`. `entry`: it begins a block; `pc_low`: its address within the page.
-DecodedOp make_op(std::uint32_t raw, std::uint64_t pc_low, bool entry, TimingOf timing_of);
+/// Where a block's notes for placing an operation are (threads.h): each of its operations has a slot of its own.
+inline constexpr unsigned kNoteSlots = 16;
+inline unsigned note_slot(const DecodedOp* op) {
+    return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(op) / sizeof(DecodedOp)) % kNoteSlots;
+}
+
+/// Prepares the instruction `raw`; the handler is left out.
+DecodedOp make_op(std::uint32_t raw, TimingOf timing_of);
+/// Bit n: it feeds static lane n. `entry`: it begins a block; `pc_low`: its address within the page.
+std::uint32_t static_lanes(const a64::Insn& insn, std::uint64_t pc_low, bool entry);
 
 } // namespace rkperf::cpu

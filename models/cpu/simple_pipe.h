@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipeline of the simple configuration: one instruction per cycle.
+// The pipelines of the simple configuration and of fast-forward: one instruction per cycle.
 #pragma once
 
 #include "models/cpu/decoded_op.h"
@@ -34,9 +34,18 @@ class SimplePipe {
     std::uint64_t wrong_path(std::uint64_t) const { return 0; }
     std::uint64_t horizon() const { return cycle_; }
     std::uint64_t retired() const { return cycle_; }
+    std::uint64_t ceiling() const { return cycle_; }
 
-  private:
+  protected:
     std::uint64_t cycle_{};
+};
+
+/// The pipeline of what is not timed at all (ExecutionMode).
+class InstructionCounter : public SimplePipe {
+  public:
+    using SimplePipe::SimplePipe;
+    void take_back() { --cycle_; }
+    void advance(unsigned instructions) { cycle_ += instructions; }
 };
 
 } // namespace rkperf::cpu

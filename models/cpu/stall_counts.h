@@ -13,6 +13,7 @@ struct StallCounts {
     std::array<std::uint64_t, kStalls> count{};
     std::array<std::uint64_t, kStalls> flushed{}; ///< part of `count` already in the totals
     std::array<std::uint64_t, kStalls> stop_at{};
+    bool armed{};              ///< some count is to stop the core
     std::uint64_t* deadline{}; ///< cleared when a count reaches stop_at: the core then looks at this instruction's end
 
     StallCounts() { stop_at.fill(~std::uint64_t{0}); }

@@ -102,7 +102,10 @@ class Pipeline {
             finish(dst[1], done + op.timing.second, op);
             finish(dst[2], at + 1, op);
         }
-        if (__builtin_expect(slow != 0, 0)) why_[dst[0]] = why_[dst[1]] = why_of(slow);
+        if (__builtin_expect(slow != 0, 0)) {
+            why_[dst[0]] = why_[dst[1]] = why_of(slow);
+            late_ = std::max(late_, ready);
+        }
         hold(op, at);
     }
     void store(const cpu::DecodedOp& op, std::uint64_t at, std::uint64_t ready, std::uint32_t slow, std::uint64_t) {
@@ -111,7 +114,10 @@ class Pipeline {
         store_buffer_[(stores_++ + params_.store_buffer) % kMaxStoreBuffer] = drained_;
         std::uint64_t done = at + 1;
         if (op.timing.detail & detail::result_store) done = ready + op.timing.latency;
-        if (__builtin_expect(slow != 0, 0)) slow_store(at, ready, slow);
+        if (__builtin_expect(slow != 0, 0)) {
+            late_ = std::max(late_, ready);
+            slow_store(at, ready, slow);
+        }
         if (!op.plain) {
             finish(dst[0], done, op);
             finish(dst[1], done, op);
@@ -145,9 +151,11 @@ class Pipeline {
     std::uint64_t wrong_path(std::uint64_t) const { return 0; } // nothing issues past an unresolved branch for long
     /// The cycle after the present issue cycle: an instruction that issued with others leaves with them.
     std::uint64_t retired() const { return issue_ + (count_ != 0); }
+    std::uint64_t ceiling() const { return std::max({issue_, fetch_, late_, drained_}) + kLongestWait; }
 
   private:
     static constexpr unsigned kMaxStoreBuffer = 16;
+    static constexpr unsigned kLongestWait = 512; ///< latency plus occupancy (OpTiming)
 
     bool fits(std::uint8_t units) const {
         using namespace unit;
@@ -205,6 +213,7 @@ class Pipeline {
     cpu::Lane fetch_why_{cpu::Lane::stall_frontend};
     std::uint64_t memory_order_{}; ///< no younger access before (barriers)
     std::uint64_t drained_{};      ///< all stores so far have reached the cache
+    std::uint64_t late_{};         ///< the data of all slow accesses so far are there
     std::uint64_t mac_free_{}, div_free_{}, fp_div_free_{};
     unsigned stores_{};
     cpu::StallCounts& stalls_;

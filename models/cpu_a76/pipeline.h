@@ -136,6 +136,7 @@ class Pipeline {
         return resolved > at ? std::min<std::uint64_t>((resolved - at) * kWidth, kWindow) : 0;
     }
     std::uint64_t retired() const { return retire_slots_ / kRetireWidth; }
+    std::uint64_t ceiling() const { return std::max({retired(), fetch_, drained_}) + kLongestBooking; }
 
   private:
     static constexpr unsigned kWidth = 4;       // dispatch (WikiChip)
@@ -144,6 +145,7 @@ class Pipeline {
     static constexpr unsigned kCalendar = 512;  // cycles of port bookings remembered
     static constexpr unsigned kMaxLoadQueue = 128, kMaxStoreQueue = 128;
     static constexpr unsigned kStores = 64;
+    static constexpr unsigned kLongestBooking = 256; ///< cycles for which a port may be taken (OpTiming::occupancy)
 
     struct Store {
         std::uint64_t va{~0ull};
@@ -175,13 +177,13 @@ class Pipeline {
     /// First cycle from `t` on at which one of `pipes` is free; books that port and tells which it is.
     std::uint64_t take_port(std::uint8_t pipes, std::uint64_t t, std::uint64_t& taken) {
         for (;; ++t) {
-            std::uint64_t& e = calendar_[t % kCalendar];
-            const std::uint64_t booked = e ^ t << 8; // below 256 if the entry is this cycle's
-            const std::uint64_t busy = booked < 256 ? booked : 0;
-            const std::uint64_t free = pipes & ~busy;
+            std::uint64_t& entry = calendar_[t % kCalendar];
+            const std::uint64_t booked = entry, empty = t << 8;
+            const std::uint64_t e = (booked ^ empty) < 256 ? booked : empty; // the entry may be another cycle's
+            const std::uint64_t free = pipes & ~e;
             if (__builtin_expect(free != 0, 1)) {
                 taken = free & (0 - free);
-                e = t << 8 | busy | taken;
+                entry = e | taken;
                 return t;
             }
         }

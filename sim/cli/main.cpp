@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command rkperf. SystemC elaborates once per process, so one command is one process.
+#include "sim/cli/check_fast.h"
 #include "sim/cli/session.h"
 
 #include <fmt/format.h>
@@ -23,7 +24,7 @@ int sc_main(int argc, char** argv) {
             print_text(parsed.options ? rkperf::soc::print_config(load_machine(*parsed.options)) : parsed.text);
             return 0;
         }
-        return run_session(*parsed.options);
+        return parsed.options->check_fast ? check_fast(*parsed.options) : run_session(*parsed.options);
     } catch (const UserError& e) {
         fmt::print(stderr, "rkperf: {}\n", e.what());
         return kExitUsage;

@@ -19,10 +19,13 @@ struct OptionRow {
     bool takes_value;
 };
 constexpr std::array kOwnOptions{
-    OptionRow{"machine", true}, OptionRow{"set", true},    OptionRow{"seed", true},    OptionRow{"cpus", true},
-    OptionRow{"root", true},    OptionRow{"bind", true},   OptionRow{"env", true},     OptionRow{"trace", true},
-    OptionRow{"gdb", true},     OptionRow{"log", true},    OptionRow{"quantum", true}, OptionRow{"timeout-sim", true},
-    OptionRow{"quiet", false},  OptionRow{"stats", false}, OptionRow{"help", false},
+    OptionRow{"machine", true},     OptionRow{"set", true},     OptionRow{"seed", true},
+    OptionRow{"cpus", true},        OptionRow{"root", true},    OptionRow{"bind", true},
+    OptionRow{"env", true},         OptionRow{"trace", true},   OptionRow{"gdb", true},
+    OptionRow{"log", true},         OptionRow{"quantum", true}, OptionRow{"timing", true},
+    OptionRow{"warm-up", true},     OptionRow{"totals", true},  OptionRow{"check-fast", false},
+    OptionRow{"timeout-sim", true}, OptionRow{"quiet", false},  OptionRow{"stats", false},
+    OptionRow{"help", false},
 };
 /// perf's options with a value: where the program begins cannot be told without them.
 constexpr sv kClientLetters = "ecFCptomrIDx";
@@ -134,7 +137,7 @@ class Usage : public CLI::Formatter {
 /// The texts of options as CLI11 stores them.
 struct Raw {
     std::vector<std::string> sets, binds, envs;
-    std::string seed, quantum, timeout;
+    std::string seed, quantum, timing, warm_up, timeout;
     bool version{};
 };
 
@@ -143,6 +146,8 @@ void add_own_options(CLI::App& app, const CommandRow& row, Options& o, Raw& raw)
     app.add_option("--set", raw.sets, "changes one value of it, KEY=VALUE (again and again)")->expected(1)->take_all();
     app.add_option("--seed", raw.seed, "start of all random numbers");
     app.add_option("--quantum", raw.quantum, "how far a core may run ahead of the others, for instance 10us");
+    app.add_option("--timing", raw.timing, "full, none (fast-forward), or regions that the program marks");
+    app.add_option("--warm-up", raw.warm_up, "instructions of programs to execute without timing first");
     if (row.command == Command::machine) return;
     app.add_option("--cpus", o.cpus_text, "CPUs the program may use, for instance 4 or 0-3,6");
     app.add_option("--root", o.root, "folder of the host that the program sees as /, read-only");
@@ -154,6 +159,9 @@ void add_own_options(CLI::App& app, const CommandRow& row, Options& o, Raw& raw)
     app.add_option("--log", o.log, "error, warn, info or debug: what of the kernel's log is shown")
         ->check(CLI::IsMember({"error", "warn", "info", "debug"}));
     app.add_option("--timeout-sim", raw.timeout, "ends the run after this simulated time, for instance 5s");
+    app.add_option("--totals", o.totals, "writes the totals of all events on all cores to FILE");
+    app.add_flag("--check-fast", o.check_fast,
+                 "runs twice, with the plain and the fast loops, and compares all results");
     app.add_flag("--quiet", o.quiet, "prints nothing of its own but faults");
     app.add_flag(row.client ? "--stats" : "--stats,-v", o.stats, "ends with a line of instructions, time and speed");
     if (row.command == Command::run)
@@ -172,6 +180,10 @@ ParseResult finish(Options o, const Raw& raw) {
     }
     if (!raw.seed.empty()) o.overrides.push_back({"--seed", "seed", raw.seed});
     if (!raw.quantum.empty()) o.overrides.push_back({"--quantum", "sim.quantum", raw.quantum});
+    if (!raw.timing.empty()) o.overrides.push_back({"--timing", "sim.timing", raw.timing});
+    if (!raw.warm_up.empty()) o.overrides.push_back({"--warm-up", "sim.warm_up", raw.warm_up});
+    if (o.check_fast && (!o.gdb.empty() || !o.trace.empty() || !o.totals.empty() || o.stats))
+        return fault("--check-fast runs twice, and does not go with --gdb, --trace, --totals or --stats");
     if (!raw.timeout.empty()) {
         const auto t = soc::parse_time(raw.timeout);
         if (!t || *t <= 0) return fault(fmt::format("--timeout-sim {}: wants a time such as 5s or 200ms", raw.timeout));

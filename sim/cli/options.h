@@ -29,7 +29,7 @@ struct BindOption {
 struct Options {
     Command command{};
     std::string machine;                        ///< file or name of a machine description, empty: the default
-    std::vector<soc::ConfigOverride> overrides; ///< --set, --seed, --quantum
+    std::vector<soc::ConfigOverride> overrides; ///< --set, --seed, --quantum, --timing, --warm-up
     std::uint32_t cpus{~0u};                    ///< affinity of the started program, bit n: CPU n
     std::string cpus_text;
     std::string root;
@@ -39,7 +39,10 @@ struct Options {
     std::string gdb;              ///< run: where a debugger connects, empty: none
     std::string log{"warn"};
     Picoseconds timeout{kNever};
+    std::string totals; ///< file for the totals of all events, empty: none
     bool quiet{}, stats{};
+    bool check_fast{};                    ///< run twice, by the plain and the fast loops, and compare
+    bool plain_loop{};                    ///< of the two, this is the plain one
     unsigned nth_sample{1};               ///< explain -n
     std::vector<std::string> client_args; ///< for the perf client
     std::vector<std::string> program;     ///< program and its arguments

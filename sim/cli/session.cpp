@@ -9,6 +9,7 @@
 #include "sim/soc/explain_observer.h"
 #include "sim/soc/explain_symbols.h"
 #include "sim/soc/machine.h"
+#include "sim/soc/totals_report.h"
 #include "sim/soc/trace_observer.h"
 #include "sim/soc/truth_observer.h"
 
@@ -66,6 +67,15 @@ void print_kernel_log(const Options& o, const std::vector<std::string>& log) {
     }
 }
 
+/// --totals.
+void write_text(const std::string& path, const std::string& text) {
+    std::FILE* const f = std::fopen(path.c_str(), "w");
+    const bool written = f && std::fwrite(text.data(), 1, text.size(), f) == text.size();
+    const int error = errno;
+    if ((f && std::fclose(f) != 0) || !written)
+        throw UserError(fmt::format("--totals {}: {}", path, std::strerror(error)));
+}
+
 } // namespace
 
 void print_text(std::string_view text) {
@@ -75,7 +85,8 @@ void print_text(std::string_view text) {
 }
 
 int run_session(const Options& o) {
-    const soc::LoadedConfig machine_config = load_machine(o);
+    soc::LoadedConfig machine_config = load_machine(o);
+    machine_config.config.plain_loop |= o.plain_loop;
     const Start start = prepare_start(o);
     const os::MountConfig& mounts = start.files.mounts();
 
@@ -149,6 +160,7 @@ int run_session(const Options& o) {
     if (explain && explain->result()) {
         print_text(soc::print_explanation(*explain->result(), o.nth_sample, machine_config.config));
     }
+    if (!o.totals.empty()) write_text(o.totals, soc::print_totals(*machine));
     if (trace) trace->finish();
     const std::string trace_fault = trace_file ? trace_file->close() : "";
     print_kernel_log(o, machine->kernel().log());

@@ -23,6 +23,7 @@ constexpr std::int64_t kMHz = 1'000'000;
 constexpr std::array<sv, 2> kCores{"cortex-a55", "cortex-a76"};
 constexpr std::array<sv, 2> kPmus{"vendor", "mainline"};
 constexpr std::array<sv, 3> kDrams{"lpddr4x-2112", "lpddr5-2736", "lpddr5-2400"};
+constexpr std::array<sv, 3> kTimings{"full", "none", "regions"};
 constexpr std::array<sv, 4> kHz{"100", "250", "300", "1000"};
 
 template <class T>
@@ -123,6 +124,16 @@ const std::array kKeys{
     member<&M::quantum>("sim.quantum", Kind::time, 1000, kMilli, "how far a core may run ahead of the others"),
     member<&M::simple_cores>("sim.simple_cores", Kind::boolean, 0, 0,
                              "one instruction a cycle and no misses, as emulators count"),
+    member<&M::plain_loop>("sim.plain_loop", Kind::boolean, 0, 0,
+                           "execute with the plain loop only, which is slower and gives the same results"),
+    ConfigKey{"sim.timing", Kind::choice, 0, 0, kTimings,
+              "what is timed: all, nothing (fast-forward), or regions that the program marks",
+              [](const ConfigDraft& d, std::size_t) -> ConfigValue { return name_of(kTimings, d.machine.timing); },
+              [](ConfigDraft& d, std::size_t, const ConfigValue& v) {
+                  d.machine.timing = choice<cpu::TimingPolicy>(kTimings, v);
+              }},
+    member<&M::warm_up>("sim.warm_up", Kind::integer, 0, kMaxInt,
+                        "instructions of programs that are executed without timing first"),
     member<&M::gic_ppi_delay_ps>("gic.ppi_delay", Kind::time, 0, kMicro,
                                  "from a core's own interrupt line to the core"),
     member<&M::gic_sgi_delay_ps>("gic.sgi_delay", Kind::time, 0, kMicro, "from the sending to the receiving core"),

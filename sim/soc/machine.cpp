@@ -78,7 +78,7 @@ int RunResult::exit_code() const {
 
 Machine::Machine(sc_core::sc_module_name name, const MachineConfig& config, const os::MountConfig& mounts,
                  Picoseconds timeout)
-    : sc_module(name), config_(config), bus_("bus") {
+    : sc_module(name), config_(config), mode_(config.timing, config.warm_up), bus_("bus") {
     const auto n = static_cast<unsigned>(config_.cpus.size());
     memory_ = std::make_unique<mem::PhysicalMemory>(PhysAddr(kDramBase), config_.dram_mib << 20);
     dram_ = std::make_unique<mem::Dram>("dram", PhysAddr(kDramBase), config_.dram_mib << 20, timing_of(config_.dram));
@@ -105,6 +105,8 @@ Machine::Machine(sc_core::sc_module_name name, const MachineConfig& config, cons
         core.seed = config_.seed;
         core.simple = config_.simple_cores;
         core.domain = &domain_;
+        core.plain = config_.plain_loop;
+        core.mode = &mode_;
         cores_.push_back(a55 ? cpu_a55::make_core(("cpu" + id).c_str(), core, *memory_)
                              : cpu_a76::make_core(("cpu" + id).c_str(), core, *memory_));
         cpu::Core& c = *cores_.back();

@@ -5,6 +5,7 @@
 
 #include "models/cpu/core.h"
 #include "models/cpu/core_tables.h"
+#include "models/cpu/execution_mode.h"
 #include "models/cpu/inner_shareable.h"
 #include "models/gic/gic600.h"
 #include "models/memory/dram.h"
@@ -67,6 +68,7 @@ class Machine : public sc_core::sc_module {
     MachineConfig config_;
     std::unique_ptr<mem::PhysicalMemory> memory_;
     cpu::InnerShareable domain_;
+    cpu::ExecutionMode mode_;
     std::unique_ptr<mem::Dram> dram_;
     std::unique_ptr<mem::Dsu> dsu_;
     std::unique_ptr<gic::Gic600> gic_;

@@ -2,6 +2,7 @@
 // What a machine description (machines/*.toml) says. Defaults are the RK3588 as its BSP kernel runs it.
 #pragma once
 
+#include "models/cpu/execution_mode.h"
 #include "sim/base/types.h"
 
 #include <cstdint>
@@ -31,6 +32,9 @@ struct MachineConfig {
     std::uint64_t dsu_hertz{1'800'000'000};
     Picoseconds quantum{10'000'000}; ///< 10 us
     bool simple_cores{};             ///< one instruction per cycle, no misses
+    bool plain_loop{};               ///< cores do not use their fast execution loops
+    cpu::TimingPolicy timing{};      ///< what is timed once the warm-up is over
+    std::uint64_t warm_up{};         ///< instructions at EL0 that are executed without timing first
     std::uint64_t gic_ppi_delay_ps{40'000}, gic_sgi_delay_ps{100'000}, gic_spi_delay_ps{80'000};
 
     PmuShape pmu{PmuShape::vendor};

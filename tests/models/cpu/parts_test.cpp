@@ -72,17 +72,17 @@ TEST_CASE("what an instruction counts is fixed when it is decoded") {
     };
     for (const Case& c : cases) {
         CAPTURE(c.raw, a64::disassemble(c.raw, 0));
-        const DecodedOp op = make_op(c.raw, 4, false, one_cycle);
-        CHECK(op.lanes == c.lanes);
+        const DecodedOp op = make_op(c.raw, one_cycle);
+        CHECK(static_lanes(op.insn, 4, false) == c.lanes);
         CHECK(op.group == c.group);
     }
     // Fetches: one where a block is entered, and one per 16 bytes.
-    CHECK(make_op(a::nop(), 4, true, one_cycle).lanes == lanes({Lane::fetch}));
-    CHECK(make_op(a::nop(), 32, false, one_cycle).lanes == lanes({Lane::fetch}));
+    CHECK(static_lanes(a64::decode(a::nop()), 4, true) == lanes({Lane::fetch}));
+    CHECK(static_lanes(a64::decode(a::nop()), 32, false) == lanes({Lane::fetch}));
 }
 
 TEST_CASE("alignment is that of one element") {
-    const auto mask = [](std::uint32_t raw) { return make_op(raw, 0, true, one_cycle).align_mask; };
+    const auto mask = [](std::uint32_t raw) { return make_op(raw, one_cycle).align_mask; };
     CHECK(mask(a::ldr(1, 2)) == 7);
     CHECK(mask(a::ldr_w(1, 2)) == 3);
     CHECK(mask(a::ldp(1, 2, 3)) == 7);

@@ -65,6 +65,19 @@ TEST_CASE("--quiet of record silences the client as well") {
     CHECK(good({"stat", "--quiet", "prog"}).client_args.empty());
 }
 
+TEST_CASE("what is timed") {
+    const Options o = good({"record", "--timing=none", "--warm-up", "5000", "--check-fast", "-c", "10", "prog"});
+    REQUIRE(o.overrides.size() == 2);
+    CHECK(o.overrides[0].key == "sim.timing");
+    CHECK(o.overrides[0].value == "none");
+    CHECK(o.overrides[1].key == "sim.warm_up");
+    CHECK(o.check_fast);
+    CHECK(o.client_args == Words{"-c", "10"});
+    CHECK(good({"run", "--totals", "T", "prog"}).totals == "T");
+    CHECK_THAT(bad({"run", "--check-fast", "--stats", "prog"}), Catch::Contains("runs twice"));
+    CHECK_THAT(bad({"run", "--check-fast", "--gdb", "stdio", "prog"}), Catch::Contains("runs twice"));
+}
+
 TEST_CASE("explain chooses a sample") {
     CHECK(good({"explain", "-n", "5", "-c", "1000", "prog"}).nth_sample == 5);
     CHECK(good({"explain", "-n7", "prog"}).nth_sample == 7);

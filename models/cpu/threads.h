@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fast execution loops, as threaded code: every operation of a block has a handler that executes it and ends in a
+// call of the next operation's handler, which the compiler makes a jump. A block's last handler places all of its
+// operations in the pipeline at once, counts the block and finds the next one. That a block executes before its time is
+// known is safe because it is entered only if it cannot reach the core's deadline, whatever it meets, and because an
+// access that is no plain hit has what precedes it placed first. What is rare leaves the threads, and the plain loop of
+// core_impl.h, which goes operation by operation, takes the block from there. Both give the same results.
+//
+// Core is a CoreImpl. kTimed: with its pipeline and caches; else nothing but the instructions, one a cycle.
+#pragma once
+
+#include "models/cpu/code_cache.h"
+#include "models/cpu/hot_bodies.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+#include <vector>
+
+namespace rkperf::cpu {
+
+/// Without optimisation calls do not become jumps, and the host's stack would not last: then every block returns.
+#if defined(__OPTIMIZE__) && !defined(RK_ASAN)
+inline constexpr bool kTailCalls = true;
+#else
+inline constexpr bool kTailCalls = false;
+#endif
+
+template <class Core, bool kTimed>
+class Threads {
+  public:
+    /// Executes from s.pc, which begins a block, until Core::why_ says what the core has to do.
+    static void run(Core& c, a64::CpuState& s) {
+        c.credit_ = 0;
+        enter(c, s, nullptr, s.pc);
+        while (const DecodedOp* op = std::exchange(c.next_op_, nullptr)) op->handler(c, s, op, s.pc);
+    }
+    static Handler handler_of(const DecodedOp& op);
+    /// Handler of the operation behind a block's last one.
+    static void end(CoreBase& base, a64::CpuState& s, const DecodedOp* op, std::uint64_t pc) {
+        place(core(base), op);
+        finish_block(core(base));
+        return enter(base, s, link_of(core(base), 0, pc - 4, pc), pc);
+    }
+
+  private:
+    using State = a64::CpuState;
+    using Op = DecodedOp;
+    using Why = typename Core::Why;
+    using u64 = std::uint64_t;
+
+    static Core& core(CoreBase& base) { return static_cast<Core&>(base); }
+
+    // --- from one operation to the next ---
+
+    /// Begins the block at `pc`. `link`: where the block before remembers it, or null.
+    [[gnu::always_inline]] static void enter(CoreBase& base, State& s, Block** link, u64 pc) {
+        Core& c = core(base);
+        Block* b = link ? *link : nullptr;
+        if (__builtin_expect(!b, 0)) {
+            const u64 word = std::rotr(pc ^ c.vpn_ << kPageShift, 2); // too big if the page or the alignment is wrong
+            b = word < kPageSize / 4 ? c.page_->at[word] : nullptr;
+            if (!b) return look(base, s, nullptr, pc);
+            // The page of the block before is the present one as well.
+            if (link) *link = b;
+        }
+        if (__builtin_expect(c.budget_ < b->cost, 0)) return look(base, s, nullptr, pc);
+        if constexpr (kTimed) {
+            if (__builtin_expect(!c.page_->l1i[b->line], 0)) return look(base, s, nullptr, pc);
+            if (__builtin_expect(c.credit_ <= b->cycles, 0) && !c.far_from_deadline(*b))
+                return look(base, s, nullptr, pc);
+            c.credit_ -= b->cycles;
+            c.enter(c.pipe_, *b);
+            c.untimed_ = b->ops.data();
+        } else {
+            if (__builtin_expect(c.counter_.retired() + b->size >= c.deadline_, 0)) return look(base, s, nullptr, pc);
+        }
+        c.budget_ -= b->cost;
+        c.block_ = b;
+        const Op* const op = b->ops.data();
+        if constexpr (!kTailCalls) {
+            s.pc = pc;
+            c.next_op_ = op;
+            return;
+        }
+        return op->handler(base, s, op, pc);
+    }
+    /// The present block was executed and placed from its beginning to its end.
+    [[gnu::always_inline]] static void finish_block(Core& c) {
+        c.count_block(*c.block_);
+        if constexpr (!kTimed) c.counter_.advance(c.block_->size);
+    }
+    static Block** link_of(Core& c, bool taken, u64 from, u64 to) {
+        return (from ^ to) < kPageSize ? &c.block_->next[taken] : nullptr;
+    }
+    /// On to the operation behind `op`, which is not the last one.
+    [[gnu::always_inline]] static void next(CoreBase& base, State& s, const Op* op, u64 pc) {
+        return op[1].handler(base, s, op + 1, pc + 4);
+    }
+    /// Places what was executed of the block in front of `op`.
+    [[gnu::always_inline]] static void place(Core& c, const Op* op) {
+        if constexpr (kTimed) c.place(c.untimed_, op);
+    }
+    /// What placing `op` will have to know beside the operation: an address, or the bits of a quotient.
+    [[gnu::always_inline]] static void note(Core& c, const Op* op, u64 what) { c.notes_[note_slot(op)] = what; }
+
+    // --- ways out ---
+
+    /// The plain loop is to execute the block at `pc`.
+    [[gnu::noinline, gnu::cold]] static void look(CoreBase& base, State& s, const Op*, u64 pc) {
+        Core& c = core(base);
+        s.pc = pc;
+        c.block_ = nullptr;
+        c.why_ = Why::look;
+    }
+    /// Counts the operations of the block in front of `op`, which then is the first that was not executed.
+    static void leave_at(Core& c, const Op* op) {
+        const auto done = static_cast<unsigned>(op - c.block_->ops.data());
+        if (done == c.block_->size) {
+            finish_block(c);
+            c.block_ = nullptr;
+        } else {
+            c.count_ops(*c.block_, 0, done);
+            if constexpr (!kTimed) c.counter_.advance(done);
+            c.index_ = done;
+        }
+    }
+    /// The core is to look around after `op` at `pc`.
+    [[gnu::noinline, gnu::cold]] static void attention(CoreBase& base, State& s, const Op* op, u64 pc) {
+        Core& c = core(base);
+        s.pc = pc + 4;
+        c.last_ = op;
+        leave_at(c, op + 1);
+        c.why_ = Why::attention;
+    }
+    /// The same after the branch that has ended the block.
+    [[gnu::noinline, gnu::cold]] static void attention_after_branch(CoreBase& base, State& s, const Op* op,
+                                                                    u64 target) {
+        Core& c = core(base);
+        s.pc = target;
+        c.last_ = op;
+        c.block_ = nullptr;
+        c.why_ = Why::attention;
+    }
+    /// `op` has stopped.
+    [[gnu::noinline, gnu::cold]] static void stopped(CoreBase& base, State&, const Op* op, u64) {
+        Core& c = core(base);
+        leave_at(c, op);
+        c.why_ = Why::stopped;
+    }
+    /// The plain loop takes the rest of the block.
+    static void rest(CoreBase& base, State& s, const Op* op, u64 pc) {
+        Core& c = core(base);
+        s.pc = pc;
+        c.budget_ += c.block_->cost; // it is taken again
+        place(c, op);
+        leave_at(c, op);
+        c.entered_ = true;
+        c.why_ = Why::look;
+    }
+
+    // --- data processing ---
+
+    template <a64::Exec kFn>
+    [[gnu::always_inline]] static void call(State& s, const Op* op, u64 pc) {
+        if constexpr (kFn == nullptr) {
+            s.pc = pc;
+            op->insn.fn(s, op->insn);
+        } else {
+            if constexpr (kFn == a64::dp_imm::adr || kFn == a64::dp_imm::adrp) s.pc = pc;
+            kFn(s, op->insn);
+        }
+    }
+    template <a64::Exec kFn>
+    [[gnu::flatten]] static void process(CoreBase& base, State& s, const Op* op, u64 pc) {
+        call<kFn>(s, op, pc);
+        return next(base, s, op, pc);
+    }
+    static void divide(CoreBase& base, State& s, const Op* op, u64 pc) {
+        if constexpr (kTimed) note(core(base), op, Core::quotient_bits(s, op->insn));
+        call<nullptr>(s, op, pc);
+        return next(base, s, op, pc);
+    }
+
+    // --- memory ---
+
+    /// Any access.
+    [[gnu::noinline]] static void access(CoreBase& base, State& s, const Op* op, u64 pc) {
+        Core& c = core(base);
+        s.pc = pc;
+        if constexpr (kTimed) {
+            place(c, op);
+            const bool done = c.access_op(c.pipe_, s, *op, c.pipe_.begin(*op));
+            if (__builtin_expect(!done, 0)) return stopped(base, s, op, pc);
+            c.untimed_ = op + 1;
+            if (__builtin_expect(c.pipe_.retired() >= c.deadline_, 0)) return attention(base, s, op, pc);
+            if (__builtin_expect(!c.far_from_deadline(*c.block_), 0)) return rest(base, s, op + 1, pc + 4);
+            c.credit_ -= c.block_->cycles;
+        } else {
+            const bool done = c.access_op(c.counter_, s, *op, 0);
+            if (__builtin_expect(!done, 0)) return stopped(base, s, op, pc);
+            c.counter_.take_back(); // it is counted with its block
+            if (__builtin_expect(c.deadline_ == 0, 0)) return attention(base, s, op, pc);
+        }
+        return next(base, s, op, pc);
+    }
+    /// An access of the type Move (body_ldst.h) that hits.
+    template <class Move, a64::Address kAddress, bool kSp>
+    [[gnu::flatten]] static void move(CoreBase& base, State& s, const Op* op, u64 pc) {
+        Core& c = core(base);
+        const a64::Insn& i = op->insn;
+        const u64 va = a64::address_of<kAddress>(s, i);
+        const bool aligned = !kSp || (s.x[a64::kSp] & 15) == 0;
+        if constexpr (kTimed) {
+            a64::MemPort::Line& l = s.mem.lines[a64::MemPort::slot(va)];
+            const u64 offset = va & (kLineSize - 1);
+            const u64 tag = Move::kStore ? l.wtag : l.rtag;
+            if (__builtin_expect(tag != va - offset || offset + Move::kBytes > kLineSize || !aligned, 0))
+                return access(base, s, op, pc);
+            *l.tlb_stamp = *l.line_stamp = ++s.mem.clock;
+            s.mem.last_va = va;
+            Move::move(s, i, l.host + offset);
+            a64::write_back<kAddress>(s, i, va);
+            note(c, op, va);
+            ++c.fast_.hits[Move::kStore];
+            if (__builtin_expect((va & (Move::kElement - 1)) != 0, 0)) ++c.fast_.unaligned[Move::kStore];
+        } else {
+            const auto& page = c.functional_pages_[va >> kPageShift & (Core::kFunctionalPages - 1)];
+            const u64 offset = va & (kPageSize - 1);
+            const u64 tag = Move::kStore ? page.wtag : page.rtag;
+            if (__builtin_expect(tag != va - offset || offset + Move::kBytes > kPageSize || !aligned, 0))
+                return access(base, s, op, pc);
+            Move::move(s, i, page.host + offset);
+            a64::write_back<kAddress>(s, i, va);
+        }
+        return next(base, s, op, pc);
+    }
+
+    // --- branches ---
+
+    /// A conditional branch. What the guest's branch does not tell the host in advance had better not become a branch of
+    /// the host's, so what depends on it is selected, and only the jump to the next block is guessed.
+    template <class Condition>
+    [[gnu::flatten]] static void conditional(CoreBase& base, State& s, const Op* op, u64 pc) {
+        Core& c = core(base);
+        const bool taken = Condition::holds(s, op->insn);
+        const u64 target = pc + (taken ? static_cast<u64>(op->insn.imm) : 4);
+        bool mispredicted = false;
+        if constexpr (kTimed) {
+            place(c, op);
+            mispredicted = c.resolve_conditional(pc, taken, target, c.pipe_.branch(*op));
+        }
+        c.fast_.taken += taken;
+        Block** const link = link_of(c, taken, pc, target);
+        finish_block(c);
+        if (__builtin_expect(mispredicted, 0)) {
+            c.credit_ = 0;
+            if (c.deadline_ == 0) return attention_after_branch(base, s, op, target); // its events are watched
+        }
+        return enter(base, s, link, target);
+    }
+    template <a64::InsnKind kKind>
+    static constexpr bool kDirect = kKind == a64::InsnKind::branch_immed || kKind == a64::InsnKind::branch_call;
+    template <a64::Exec kFn, a64::InsnKind kKind>
+    static a64::InsnKind kind_of(const Op& op) {
+        if constexpr (kFn == nullptr) return op.insn.kind;
+        return kKind;
+    }
+    /// None of the branches stops.
+    template <a64::Exec kFn, a64::InsnKind kKind>
+    [[gnu::flatten]] static void branch(CoreBase& base, State& s, const Op* op, u64 pc) {
+        Core& c = core(base);
+        s.pc = pc;
+        call<kFn>(s, op, pc);
+        const bool taken = s.branch_taken;
+        s.branch_taken = false;
+        const u64 target = taken ? s.pc : pc + 4;
+        bool mispredicted = false;
+        if constexpr (kTimed) {
+            place(c, op);
+            mispredicted = c.resolve(c.pipe_, kind_of<kFn, kKind>(*op), pc, taken, target, c.pipe_.branch(*op));
+        }
+        c.fast_.taken += taken;
+        finish_block(c);
+        if (__builtin_expect(mispredicted, 0)) {
+            c.credit_ = 0;
+            if (c.deadline_ == 0) return attention_after_branch(base, s, op, target); // its events are watched
+        }
+        if constexpr (kDirect<kKind>) return enter(base, s, link_of(c, taken, pc, target), target);
+        return enter(base, s, nullptr, target);
+    }
+
+    // --- which handler ---
+
+    struct Row {
+        a64::Exec fn;
+        a64::InsnKind kind; ///< branches: two of them share a body
+        Handler handler;
+    };
+    using Rows = std::vector<Row>;
+
+    template <a64::Exec... kFns>
+    static void add(Rows& rows, hot::Bodies<kFns...>) {
+        (rows.push_back({kFns, {}, process<kFns>}), ...);
+    }
+    template <class... Lists>
+    static void add(Rows& rows, hot::Types<Lists...>) {
+        (add(rows, Lists{}), ...);
+    }
+    template <class... Conditions>
+    static void add_conditional(Rows& rows, hot::Types<Conditions...>) {
+        constexpr a64::InsnKind kKind = a64::InsnKind::branch_cond;
+        (rows.push_back({a64::branches::branch_if<Conditions>, kKind, conditional<Conditions>}), ...);
+    }
+    template <a64::Exec... kFns, a64::InsnKind... kKinds>
+    static void add_branches(Rows& rows, hot::Types<hot::Branch<kFns, kKinds>...>) {
+        (rows.push_back({kFns, kKinds, branch<kFns, kKinds>}), ...);
+    }
+    template <class Move, a64::Address... kForms>
+    static void add_move(Rows& rows) {
+        (rows.push_back({a64::ldst::body<Move, kForms, false>, {}, move<Move, kForms, false>}), ...);
+        (rows.push_back({a64::ldst::body<Move, kForms, true>, {}, move<Move, kForms, true>}), ...);
+    }
+    template <class... Moves>
+    static void add_single(Rows& rows, hot::Types<Moves...>) {
+        using enum a64::Address;
+        (add_move<Moves, offset, post, pre, reg_uxtw, reg_lsl, reg_sxtw>(rows), ...);
+    }
+    template <class... Moves>
+    static void add_pairs(Rows& rows, hot::Types<Moves...>) {
+        using enum a64::Address;
+        (add_move<Moves, offset, post, pre>(rows), ...);
+    }
+    static const Rows& rows() {
+        static const Rows kRows = [] {
+            Rows rows;
+            add(rows, hot::DataProcessing{});
+            add_conditional(rows, hot::OnFlags{});
+            add_conditional(rows, hot::OnRegister{});
+            add_branches(rows, hot::Unconditional{});
+            add_single(rows, hot::Single{});
+            add_pairs(rows, hot::Pair{});
+            // By address, for searching only.
+            std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return key(a.fn) < key(b.fn); });
+            return rows;
+        }();
+        return kRows;
+    }
+    static std::uintptr_t key(a64::Exec fn) { return reinterpret_cast<std::uintptr_t>(fn); }
+    static const Row* find(const a64::Insn& i, bool by_kind) {
+        const Rows& all = rows();
+        auto at = std::lower_bound(all.begin(), all.end(), key(i.fn),
+                                   [](const Row& r, std::uintptr_t k) { return key(r.fn) < k; });
+        for (; at != all.end() && at->fn == i.fn; ++at)
+            if (!by_kind || at->kind == i.kind) return &*at;
+        return nullptr;
+    }
+};
+
+template <class Core, bool kTimed>
+Handler Threads<Core, kTimed>::handler_of(const DecodedOp& op) {
+    const Row* const row = find(op.insn, op.group == OpGroup::branch);
+    switch (op.group) {
+        case OpGroup::simple:
+        case OpGroup::flags:
+        case OpGroup::general: return row ? row->handler : process<nullptr>;
+        case OpGroup::divide: return divide;
+        case OpGroup::load:
+        case OpGroup::store: return row ? row->handler : access;
+        case OpGroup::branch: return row ? row->handler : branch<nullptr, a64::InsnKind{}>;
+        case OpGroup::system: break;
+    }
+    return rest;
+}
+
+} // namespace rkperf::cpu
