@@ -57,7 +57,7 @@ void Pipeline::execute(const DecodedOp& op, unsigned latency, unsigned occupancy
     std::uint64_t accumulator = ready_[src[3]];
     if (op.timing.accumulate && accumulator == accumulated_[src[3]])
         accumulator -= std::min<std::uint64_t>(accumulator, op.timing.accumulate);
-    std::uint64_t need = std::max({ready_[src[0]], ready_[src[1]], ready_[src[2]], accumulator});
+    std::uint64_t need = cpu::latest(ready_[src[0]], ready_[src[1]], ready_[src[2]], accumulator);
     std::uint64_t* const free = units & unit::MAC   ? &mac_free_
                                 : units & unit::DIV ? &div_free_
                                 : occupancy > 2     ? &fp_div_free_
@@ -119,7 +119,7 @@ void Pipeline::store_buffer_stall(const DecodedOp& op, std::uint64_t& need) {
 
 std::uint64_t Pipeline::begin_system(const DecodedOp& op) {
     const auto& src = op.insn.src;
-    return issue(op, std::max({retired(), ready_[src[0]], ready_[src[1]]}));
+    return issue(op, cpu::latest(retired(), ready_[src[0]], ready_[src[1]]));
 }
 
 void Pipeline::system(const DecodedOp& op, std::uint64_t ready) {

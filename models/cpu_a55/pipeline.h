@@ -6,6 +6,7 @@
 
 #include "models/cpu/core_base.h"
 #include "models/cpu/decoded_op.h"
+#include "models/cpu/latest.h"
 #include "models/cpu/stall_counts.h"
 
 #include <algorithm>
@@ -72,7 +73,7 @@ class Pipeline {
     }
     void flags(const cpu::DecodedOp& op) {
         const auto& src = op.insn.src;
-        const std::uint64_t t = issue(op, std::max({ready_[src[0]], ready_[src[1]], ready_[src[2]]}));
+        const std::uint64_t t = issue(op, cpu::latest(ready_[src[0]], ready_[src[1]], ready_[src[2]]));
         finish(op.timing.dst[0], t + op.timing.latency, op);
         finish(op.timing.dst[1], t + op.timing.latency + op.timing.second, op);
     }
@@ -81,14 +82,14 @@ class Pipeline {
 
     std::uint64_t begin(const cpu::DecodedOp& op) {
         const auto& src = op.insn.src;
-        std::uint64_t need = std::max({address_[src[0]], address_[src[1]], memory_order_});
+        std::uint64_t need = cpu::latest(address_[src[0]], address_[src[1]], memory_order_);
         // Store data are needed a stage after the address.
         if (op.is_store) {
             const std::uint64_t data = std::max(ready_[src[2]], ready_[src[3]]);
             need = std::max(need, data - std::min<std::uint64_t>(data, 1));
             if (store_buffer_[stores_ % kMaxStoreBuffer] > std::max(need, issue_)) store_buffer_stall(op, need);
         } else {
-            need = std::max({need, ready_[src[2]], ready_[src[3]]});
+            need = cpu::latest(need, ready_[src[2]], ready_[src[3]]);
         }
         return issue(op, need);
     }
@@ -110,7 +111,7 @@ class Pipeline {
     }
     void store(const cpu::DecodedOp& op, std::uint64_t at, std::uint64_t ready, std::uint32_t slow, std::uint64_t) {
         const auto& dst = op.timing.dst;
-        drained_ = std::max({drained_ + 1, at + 1, ready});
+        drained_ = cpu::latest(drained_ + 1, at + 1, ready);
         store_buffer_[(stores_++ + params_.store_buffer) % kMaxStoreBuffer] = drained_;
         std::uint64_t done = at + 1;
         if (op.timing.detail & detail::result_store) done = ready + op.timing.latency;
@@ -151,7 +152,7 @@ class Pipeline {
     std::uint64_t wrong_path(std::uint64_t) const { return 0; } // nothing issues past an unresolved branch for long
     /// The cycle after the present issue cycle: an instruction that issued with others leaves with them.
     std::uint64_t retired() const { return issue_ + (count_ != 0); }
-    std::uint64_t ceiling() const { return std::max({issue_, fetch_, late_, drained_}) + kLongestWait; }
+    std::uint64_t ceiling() const { return cpu::latest(issue_, fetch_, late_, drained_) + kLongestWait; }
 
   private:
     static constexpr unsigned kMaxStoreBuffer = 16;

@@ -24,8 +24,8 @@ std::uint64_t Pipeline::take_port_long(std::uint8_t pipes, std::uint64_t t, unsi
 
 std::uint64_t Pipeline::begin_more(const DecodedOp& op) {
     const auto& src = op.insn.src;
-    std::uint64_t t = std::max({dispatch_memory(op.is_store), ready_[src[0]], ready_[src[1]], memory_order_});
-    if (!op.is_store) t = std::max({t, ready_[src[2]], ready_[src[3]]}); // store data may come later
+    std::uint64_t t = cpu::latest(dispatch_memory(op.is_store), ready_[src[0]], ready_[src[1]], memory_order_);
+    if (!op.is_store) t = cpu::latest(t, ready_[src[2]], ready_[src[3]]); // store data may come later
     t = take_port(op.timing.pipes, t);
     for (unsigned u = 1; u < op.timing.uops; ++u) t = take_port(op.timing.pipes, t);
     return t;
@@ -33,7 +33,7 @@ std::uint64_t Pipeline::begin_more(const DecodedOp& op) {
 
 void Pipeline::execute(const DecodedOp& op, unsigned latency, unsigned occupancy) {
     const auto& src = op.insn.src;
-    std::uint64_t t = std::max({dispatch(), ready_[src[0]], ready_[src[1]], ready_[src[2]]});
+    std::uint64_t t = cpu::latest(dispatch(), ready_[src[0]], ready_[src[1]], ready_[src[2]]);
     std::uint64_t accumulator = ready_[src[3]];
     if (op.timing.accumulate && accumulator == accumulated_[src[3]])
         accumulator -= std::min<std::uint64_t>(accumulator, op.timing.accumulate);
@@ -65,7 +65,7 @@ std::uint64_t Pipeline::forward(const DecodedOp& op, const Store& s, std::uint64
 std::uint64_t Pipeline::begin_system(const DecodedOp& op) {
     const auto& src = op.insn.src;
     // Waits for everything older, as the register or barrier it is about must see it done.
-    return std::max({dispatch(), retired(), ready_[src[0]], ready_[src[1]]});
+    return cpu::latest(dispatch(), retired(), ready_[src[0]], ready_[src[1]]);
 }
 
 void Pipeline::system(const DecodedOp& op, std::uint64_t ready) {

@@ -6,6 +6,7 @@
 
 #include "models/cpu/core_base.h"
 #include "models/cpu/decoded_op.h"
+#include "models/cpu/latest.h"
 #include "models/cpu/stall_counts.h"
 
 #include <algorithm>
@@ -55,14 +56,14 @@ class Pipeline {
 
     void simple(const cpu::DecodedOp& op) {
         const auto& src = op.insn.src;
-        const std::uint64_t t = std::max({dispatch(), ready_[src[0]], ready_[src[1]]});
+        const std::uint64_t t = cpu::latest(dispatch(), ready_[src[0]], ready_[src[1]]);
         const std::uint64_t done = take_port(op.timing.pipes, t) + op.timing.latency;
         ready_[op.timing.dst[0]] = done;
         retire(done);
     }
     void flags(const cpu::DecodedOp& op) {
         const auto& src = op.insn.src;
-        const std::uint64_t t = std::max({dispatch(), ready_[src[0]], ready_[src[1]], ready_[src[2]]});
+        const std::uint64_t t = cpu::latest(dispatch(), ready_[src[0]], ready_[src[1]], ready_[src[2]]);
         const std::uint64_t done = take_port(op.timing.pipes, t) + op.timing.latency;
         ready_[op.timing.dst[0]] = done;
         ready_[op.timing.dst[1]] = done + op.timing.second;
@@ -75,7 +76,7 @@ class Pipeline {
         const auto& src = op.insn.src;
         if (__builtin_expect(!op.plain, 0)) return begin_more(op);
         return take_port(op.timing.pipes,
-                         std::max({dispatch_memory(op.is_store), ready_[src[0]], ready_[src[1]], memory_order_}));
+                         cpu::latest(dispatch_memory(op.is_store), ready_[src[0]], ready_[src[1]], memory_order_));
     }
     void load(const cpu::DecodedOp& op, std::uint64_t issue, std::uint64_t ready, std::uint32_t slow,
               std::uint64_t va) {
@@ -94,7 +95,7 @@ class Pipeline {
     }
     void store(const cpu::DecodedOp& op, std::uint64_t issue, std::uint64_t ready, std::uint32_t, std::uint64_t va) {
         const auto& src = op.insn.src;
-        const std::uint64_t data = std::max({issue, ready_[src[2]], ready_[src[3]]});
+        const std::uint64_t data = cpu::latest(issue, ready_[src[2]], ready_[src[3]]);
         std::uint64_t done = data + 1;
         const auto& dst = op.timing.dst;
         // Exclusives and atomics give back a result: they act on the line itself.
@@ -118,7 +119,7 @@ class Pipeline {
 
     std::uint64_t branch(const cpu::DecodedOp& op) {
         const auto& src = op.insn.src;
-        const std::uint64_t t = std::max({dispatch(), ready_[src[0]], ready_[src[1]]});
+        const std::uint64_t t = cpu::latest(dispatch(), ready_[src[0]], ready_[src[1]]);
         const std::uint64_t issue = take_port(op.timing.pipes, t);
         ready_[op.timing.dst[0]] = issue + op.timing.latency;
         retire(issue + op.timing.latency);
@@ -136,7 +137,7 @@ class Pipeline {
         return resolved > at ? std::min<std::uint64_t>((resolved - at) * kWidth, kWindow) : 0;
     }
     std::uint64_t retired() const { return retire_slots_ / kRetireWidth; }
-    std::uint64_t ceiling() const { return std::max({retired(), fetch_, drained_}) + kLongestBooking; }
+    std::uint64_t ceiling() const { return cpu::latest(retired(), fetch_, drained_) + kLongestBooking; }
 
   private:
     static constexpr unsigned kWidth = 4;       // dispatch (WikiChip)
