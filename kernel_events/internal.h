@@ -83,7 +83,7 @@ class PerfBuffer {
     std::uint64_t lost{};
     std::uint64_t watermark{};
     std::uint64_t aux_watermark{};
-    std::vector<PerfEvent*> event_list; ///< events whose output goes here; newest first
+    EventList<EventListKind::buffer> event_list; ///< events whose output goes here; newest first
     int mmap_count{};
     std::uint64_t mmap_locked{}; ///< pages charged to mmap_user's mm
     UserInfo* mmap_user{};
@@ -108,9 +108,9 @@ class PerfBuffer {
 
 /// What perf keeps per CPU (the per_cpu variables of core.c).
 struct PerfPerCpu {
-    std::vector<PerfEvent*> pmu_sb_events;          ///< CPU-wide side-band receivers, newest first
-    std::vector<PerfEventContext*> active_ctx_list; ///< contexts with is_active, newest first
-    std::array<std::vector<PerfEvent*>, SWEVENT_HLIST_SIZE> swevent_hlist; ///< newest first in each bucket
+    EventList<EventListKind::sideband> pmu_sb_events; ///< CPU-wide side-band receivers, newest first
+    std::vector<PerfEventContext*> active_ctx_list;   ///< contexts with is_active, newest first
+    std::array<EventList<EventListKind::hash>, SWEVENT_HLIST_SIZE> swevent_hlist; ///< newest first in each bucket
     std::array<std::uint8_t, PERF_NR_CONTEXTS> swevent_recursion{};
     std::array<std::uint8_t, PERF_NR_CONTEXTS> callchain_recursion{};
     std::uint64_t perf_throttled_seq{};
@@ -145,6 +145,7 @@ inline bool is_software_event(const PerfEvent& e) { return e.event_caps & PERF_E
 inline bool in_software_context(const PerfEvent& e) { return e.ctx->pmu->task_ctx_nr == Pmu::TaskContext::software; }
 inline bool is_write_backward(const PerfEvent& e) { return e.attr.write_backward; }
 inline bool has_aux(const PerfEvent& e) { return e.pmu->has_setup_aux(); }
+inline bool has_addr_filter(const PerfEvent& e) { return e.pmu->nr_addr_filters != 0; }
 inline bool perf_need_aux_event(const PerfEvent& e) { return e.attr.aux_output || e.attr.aux_sample_size; }
 inline bool is_kernel_event(const PerfEvent& e) { return e.kernel_counter; }
 inline bool has_inherit_and_sample_read(const perf_event_attr& a) {
@@ -206,6 +207,7 @@ struct Perf::Impl {
     std::vector<std::unique_ptr<std::array<PerfCpuContext, kMaxCpus>>> cpu_contexts;
     std::array<std::array<PerfCpuContext, kMaxCpus>*, 2> shared_cpu_contexts{}; ///< hardware, software
     std::array<class ArmPmu*, kMaxCpus> cpu_armpmu{};                           ///< whose interrupt it is on each CPU
+    bool armpmu_has_nmi{};                                                      ///< and that it is an NMI
     /// Factors of local_clock: ns = cycles of CNTVCT_EL0 * mult >> shift. mult 0: unknown.
     struct SchedClock {
         std::uint32_t mult{};
@@ -413,6 +415,14 @@ struct Perf::Impl {
     int perf_event_set_filter(PerfEvent& event, std::uint64_t arg);
     int perf_event_set_bpf_prog(PerfEvent& event, int fd);
     int perf_event_query_prog_array(PerfEvent& event, std::uint64_t info);
+
+    // --- core/addr_filter.cpp ---
+    int perf_event_set_addr_filter(PerfEvent& event, std::string_view text);
+    int perf_event_parse_addr_filter(PerfEvent& event, std::string_view text, std::vector<PerfAddrFilter>& filters);
+    void perf_event_addr_filters_apply(PerfEvent& event); ///< looks for the files among the task's mappings
+    void perf_addr_filters_adjust(const VmaInfo& vma);    ///< current has a new mapping
+    void perf_event_addr_filters_exec(PerfEvent& event);  ///< the mappings are gone
+    void perf_event_addr_filters_sync(PerfEvent& event);  ///< for drivers, at the start
 
     // --- core/inherit.cpp, exit.cpp, exec.cpp ---
     int perf_event_init_context(TaskBase& child, int ctxn, std::uint64_t clone_flags);

@@ -7,6 +7,7 @@
 // own; a region that sleeps needs a Mutex.
 #pragma once
 
+#include "kernel_events/event_list.h"
 #include "kernel_events/kernel_symbols.h"
 #include "sim/base/sysreg.h"
 #include "sim/base/types.h"
@@ -135,8 +136,8 @@ struct TaskBase {
     std::uint64_t sum_exec_runtime{}; ///< ns, up to date only for current after a call of Kernel::update_task_clock
 
     // owned by perf
-    PerfEventContext* perf_event_ctxp[2]{};  ///< hardware context, software context
-    std::vector<PerfEvent*> perf_event_list; ///< events this task owns (opened)
+    PerfEventContext* perf_event_ctxp[2]{};          ///< hardware context, software context
+    EventList<EventListKind::owner> perf_event_list; ///< events this task owns (opened)
     std::unique_ptr<Mutex> perf_event_mutex;
 
     // owned by debug_monitors.cpp, hw_breakpoint*.cpp and ptrace
@@ -318,6 +319,13 @@ class Kernel {
     virtual void request_percpu_irq(unsigned intid, std::string_view name, std::function<bool(PtRegs&)> handler) = 0;
     virtual void enable_percpu_irq(unsigned intid) = 0;
     virtual void disable_percpu_irq(unsigned intid) = 0;
+    /// The same for an interrupt that comes while interrupts are masked: 0, or -EINVAL from a kernel without NMIs.
+    virtual int request_percpu_nmi(unsigned intid, std::string_view name, std::function<bool(PtRegs&)> handler) {
+        (void)intid, (void)name, (void)handler;
+        return -EINVAL;
+    }
+    virtual void enable_percpu_nmi(unsigned intid) { enable_percpu_irq(intid); }
+    virtual void disable_percpu_nmi(unsigned intid) { disable_percpu_irq(intid); }
 
     // --- tasks ---
     virtual TaskBase* find_task_by_vpid(std::int32_t pid) = 0; ///< takes a reference, or null
@@ -372,6 +380,12 @@ class Kernel {
     virtual void page_write(const Page& page, unsigned offset, const void* from, std::size_t n) = 0;
 
     // --- files ---
+    /// The inode of a regular file, for address filters: 0, the error of the lookup, or -EINVAL. A kernel all of whose
+    /// PMUs have no address filters is never asked.
+    virtual int kern_path(std::string_view path, InodeInfo& inode) {
+        (void)path, (void)inode;
+        return -ENOENT;
+    }
     /// 0 if current can have one more descriptor, else -EMFILE: perf_event_open looks before it does anything else.
     virtual int fd_available() { return 0; }
     /// A new descriptor in current's table for ops (takes ownership through release()); negative errno.

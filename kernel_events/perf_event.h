@@ -49,13 +49,29 @@ struct HwPerfEvent {
     std::int64_t period_left{};
     std::uint64_t interrupts_seq{}, interrupts{};
     std::uint64_t freq_time_stamp{}, freq_count_stamp{};
+    unsigned addr_filters_gen{}; ///< the event's that the hardware has
     TaskBase* target{};
     HrTimer hrtimer; ///< cpu-clock, task-clock
     std::shared_ptr<struct ArchBreakpoint> breakpoint;
 };
 
+/// struct perf_addr_filter: code that a PMU with address filters traces, or at which it starts or stops.
+struct PerfAddrFilter {
+    enum class Action : std::uint8_t { stop, start, filter };
+    Action action{};
+    bool has_file{};   ///< offset is in a file, else it is a kernel address
+    InodeInfo inode{}; ///< of that file
+    std::uint64_t offset{}, size{};
+};
+/// struct perf_addr_filter_range: where a filter is in the address space of the event's task. Size 0: nowhere.
+struct PerfAddrFilterRange {
+    std::uint64_t start{}, size{};
+};
+
 /// struct perf_event.
-struct PerfEvent {
+struct PerfEvent : EventLinks {
+    PerfEvent() : EventLinks(this) {}
+
     perf_event_attr attr{};
     PerfEventState state{PerfEventState::off};
     std::uint32_t orig_type{}; ///< attr.type as the user gave it
@@ -64,7 +80,7 @@ struct PerfEvent {
     HwPerfEvent hw;
 
     PerfEvent* group_leader{};
-    std::vector<PerfEvent*> sibling_list; ///< of a leader, in order of joining
+    EventList<EventListKind::sibling> sibling_list; ///< of a leader, in order of joining
     int nr_siblings{};
     int group_caps{}; ///< PERF_EV_CAP_* held by the whole group (of a leader)
     unsigned group_generation{};
@@ -81,7 +97,7 @@ struct PerfEvent {
     PerfEventContext* ctx{};
     int cpu{-1}, oncpu{-1};
     PerfEvent* parent{};
-    std::vector<PerfEvent*> child_list;
+    EventList<EventListKind::child> child_list;
     std::unique_ptr<Mutex> child_mutex;
     TaskBase* owner{};
     std::uint16_t header_size{}, id_header_size{}, read_size{};
@@ -103,8 +119,11 @@ struct PerfEvent {
     std::function<void(PerfEvent&, PerfSampleData&, PtRegs&)> overflow_handler; ///< empty: perf_event_output
     std::function<void(PerfEvent&)> destroy;
     FileOperations* file{};
-    TraceEventCall* tp_event{};                ///< of tracing events: what it is attached to
-    std::shared_ptr<const EventFilter> filter; ///< PERF_EVENT_IOC_SET_FILTER
+    TraceEventCall* tp_event{};                          ///< of tracing events: what it is attached to
+    std::shared_ptr<const EventFilter> filter;           ///< PERF_EVENT_IOC_SET_FILTER
+    std::vector<PerfAddrFilter> addr_filters;            ///< of a root event; its copies use them, too
+    std::vector<PerfAddrFilterRange> addr_filter_ranges; ///< by number of the filter
+    unsigned addr_filters_gen{};                         ///< changes with the ranges
     PerfEvent* aux_event{}; ///< whose AUX data its samples hold, or to whose AUX area its driver writes
     int refcount{1};
 };
@@ -169,6 +188,13 @@ class Pmu {
     virtual int commit_txn() { return 0; }
     virtual void cancel_txn() {}
     virtual bool filter_match(PerfEvent&) { return true; }
+    /// A reference to the driver's module for each event; false: it is being unloaded.
+    virtual bool try_module_get() { return true; }
+    virtual void module_put() {}
+    /// Address filters, if nr_addr_filters is not 0: may these be set (0 or a negative errno), and: the ranges of an
+    /// event that is about to start have changed (see Perf::Impl::perf_event_addr_filters_sync).
+    virtual int addr_filters_validate(const std::vector<PerfAddrFilter>&) { return 0; }
+    virtual void addr_filters_sync(PerfEvent&) {}
     virtual int event_idx(PerfEvent&) { return 0; }
     virtual int check_period(PerfEvent&, std::uint64_t) { return 0; }
     virtual void event_mapped(PerfEvent&, MmInfo*) {}
@@ -202,6 +228,7 @@ class Pmu {
     std::array<int, kMaxCpus> pmu_disable_count{};
     std::array<PerfCpuContext*, kMaxCpus> cpu_context{}; ///< shared by PMUs of one task_ctx_nr
     CpuMask supported_cpus{~0u};
+    unsigned nr_addr_filters{};
     int exclusive_cnt{}; ///< PERF_PMU_CAP_EXCLUSIVE: tasks' events, or minus the CPUs' events
 };
 
@@ -214,8 +241,8 @@ struct PerfEventContext {
     };
     Pmu* pmu{};
     Groups pinned_groups, flexible_groups;
-    std::vector<PerfEvent*> event_list;
-    std::vector<PerfEvent*> pinned_active, flexible_active;
+    EventList<EventListKind::context> event_list; ///< newest first
+    EventList<EventListKind::active> pinned_active, flexible_active;
     int nr_events{}, nr_active{}, nr_user{}, is_active{}, nr_stat{}, nr_freq{}, rotate_disable{};
     bool rotate_necessary{};
     int refcount{1};

@@ -279,8 +279,7 @@ void Perf::Impl::ring_buffer_attach(PerfEvent& event, std::shared_ptr<PerfBuffer
     const std::shared_ptr<PerfBuffer> old_rb = event.rb;
     if (old_rb) {
         IrqGuard irq(kernel);
-        auto& list = old_rb->event_list;
-        list.erase(std::remove(list.begin(), list.end(), &event), list.end());
+        old_rb->event_list.erase(event);
         event.rcu_batches = perf_clock();
         event.rcu_pending = true;
     }
@@ -292,7 +291,7 @@ void Perf::Impl::ring_buffer_attach(PerfEvent& event, std::shared_ptr<PerfBuffer
             event.rcu_pending = false;
         }
         IrqGuard irq(kernel);
-        rb->event_list.insert(rb->event_list.begin(), &event);
+        rb->event_list.push_front(event);
     }
     // A writer of AUX data has taken hold of the old buffer.
     if (has_aux(event)) perf_event_stop(event, false);

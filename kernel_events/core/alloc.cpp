@@ -3,7 +3,6 @@
 #include "kernel_events/core/context_lock.h"
 
 #include <time.h>
-#include <algorithm>
 
 namespace rkperf::ke {
 
@@ -52,6 +51,7 @@ bool needs_sched_hooks(const PerfEvent& e) {
 
 int Perf::Impl::perf_try_init_event(Pmu& pmu, PerfEvent& event) {
     KernelFrame frame(kernel, KernelSymbol::perf_try_init_event);
+    if (!pmu.try_module_get()) return -ENODEV;
     int error;
     {
         // The driver walks the group, so it must not change meanwhile.
@@ -61,13 +61,17 @@ int Perf::Impl::perf_try_init_event(Pmu& pmu, PerfEvent& event) {
         event.pmu = &pmu;
         error = pmu.event_init(event);
     }
-    if (error) return error;
+    if (error) {
+        pmu.module_put();
+        return error;
+    }
     if (!(pmu.capabilities & Pmu::PERF_PMU_CAP_EXTENDED_REGS) && has_extended_regs(event.attr)) error = -EOPNOTSUPP;
     if ((pmu.capabilities & Pmu::PERF_PMU_CAP_NO_EXCLUDE) && has_any_exclude_flag(event.attr)) error = -EINVAL;
     if (error && event.destroy) {
         event.destroy(event);
         event.destroy = nullptr;
     }
+    if (error) pmu.module_put();
     return error;
 }
 
@@ -161,9 +165,11 @@ PerfEvent* Perf::Impl::perf_event_alloc(const perf_event_attr& attr, const Event
     hw.last_period = hw.sample_period;
     hw.period_left = static_cast<std::int64_t>(hw.sample_period);
 
+    bool initialised = false;
     const auto fail = [&](int e) -> PerfEvent* {
         error = e;
         if (event.destroy) event.destroy(event);
+        if (initialised) event.pmu->module_put();
         if (event.hw.target) kernel.put_task(event.hw.target);
         --nr_live_events;
         return nullptr;
@@ -178,11 +184,17 @@ PerfEvent* Perf::Impl::perf_event_alloc(const perf_event_attr& attr, const Event
         return fail(error);
     }
     event.pmu = pmu;
+    initialised = true;
     if (pmu->task_ctx_nr == Pmu::TaskContext::invalid && request.cgroup_fd != -1) return fail(-EINVAL);
     if (event.attr.aux_output && !(pmu->capabilities & Pmu::PERF_PMU_CAP_AUX_OUTPUT)) return fail(-EOPNOTSUPP);
     // No descriptor of this kernel is a cgroup's directory.
     if (request.cgroup_fd != -1) return fail(-EBADF);
     if (const int e = exclusive_event_init(event)) return fail(e);
+    if (has_addr_filter(event)) {
+        event.addr_filter_ranges.resize(pmu->nr_addr_filters);
+        if (event.parent) event.addr_filter_ranges = event.parent->addr_filter_ranges;
+        event.addr_filters_gen = 1;
+    }
     const bool chains = !event.parent && (event.attr.sample_type & PERF_SAMPLE_CALLCHAIN);
     if (chains) error = get_callchain_buffers(event.attr.sample_max_stack);
     if (!error && (error = kernel.security_perf_event_alloc(event)) && chains) put_callchain_buffers();
@@ -228,15 +240,13 @@ void Perf::Impl::unaccount_event(PerfEvent& event) {
 void Perf::Impl::account_pmu_sb_event(PerfEvent& event) {
     if (!is_sb_event(event)) return;
     IrqGuard irq(kernel);
-    auto& list = percpu[static_cast<unsigned>(event.cpu)].pmu_sb_events;
-    list.insert(list.begin(), &event);
+    percpu[static_cast<unsigned>(event.cpu)].pmu_sb_events.push_front(event);
 }
 
 void Perf::Impl::unaccount_pmu_sb_event(PerfEvent& event) {
     if (!is_sb_event(event)) return;
     IrqGuard irq(kernel);
-    auto& list = percpu[static_cast<unsigned>(event.cpu)].pmu_sb_events;
-    list.erase(std::remove(list.begin(), list.end(), &event), list.end());
+    percpu[static_cast<unsigned>(event.cpu)].pmu_sb_events.erase(event);
 }
 
 void Perf::Impl::_free_event(PerfEvent& event) {
@@ -254,6 +264,7 @@ void Perf::Impl::_free_event(PerfEvent& event) {
     if (event.hw.target) kernel.put_task(event.hw.target);
     if (event.ctx) put_ctx(*event.ctx);
     exclusive_event_destroy(event);
+    event.pmu->module_put();
     notice(EventNotice::What::freed, event);
     --nr_live_events;
     free_event_rcu(event);
@@ -291,8 +302,7 @@ void Perf::Impl::perf_remove_from_owner(PerfEvent& event) {
     MutexGuard lock(perf_event_mutex(*owner));
     // The owner may have exited while we waited; it has cleared the pointer then.
     if (!event.owner) return;
-    auto& list = owner->perf_event_list;
-    list.erase(std::remove(list.begin(), list.end(), &event), list.end());
+    owner->perf_event_list.erase(event);
     event.owner = nullptr;
 }
 

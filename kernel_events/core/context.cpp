@@ -13,11 +13,6 @@ PerfEventContext::Groups& groups_of(PerfEvent& event, PerfEventContext& ctx) {
     return event.attr.pinned ? ctx.pinned_groups : ctx.flexible_groups;
 }
 
-template <class V>
-void erase_value(V& v, PerfEvent* e) {
-    v.erase(std::remove(v.begin(), v.end(), e), v.end());
-}
-
 } // namespace
 
 PerfCpuContext& Perf::Impl::this_cpu_context(const Pmu& pmu) {
@@ -151,7 +146,7 @@ void Perf::Impl::list_add_event(PerfEvent& event, PerfEventContext& ctx) {
         event.group_caps = event.event_caps;
         add_event_to_groups(event, ctx);
     }
-    ctx.event_list.insert(ctx.event_list.begin(), &event);
+    ctx.event_list.push_front(event);
     ++ctx.nr_events;
     if (event.hw.flags & PERF_EVENT_FLAG_USER_READ_CNT) ++ctx.nr_user;
     if (event.attr.inherit_stat) ++ctx.nr_stat;
@@ -165,7 +160,7 @@ void Perf::Impl::list_del_event(PerfEvent& event, PerfEventContext& ctx) {
     --ctx.nr_events;
     if (event.hw.flags & PERF_EVENT_FLAG_USER_READ_CNT) --ctx.nr_user;
     if (event.attr.inherit_stat) --ctx.nr_stat;
-    erase_value(ctx.event_list, &event);
+    ctx.event_list.erase(event);
     if (event.group_leader == &event) del_event_from_groups(event, ctx);
     ++ctx.generation;
 }
@@ -182,7 +177,7 @@ void Perf::Impl::perf_group_attach(PerfEvent& event) {
     PerfEvent& leader = *event.group_leader;
     if (&leader == &event) return;
     leader.group_caps &= event.event_caps;
-    leader.sibling_list.push_back(&event);
+    leader.sibling_list.push_back(event);
     ++leader.nr_siblings;
     ++leader.group_generation;
     for_each_group_member(leader, [&](PerfEvent& e) { perf_event__header_size(e); });
@@ -197,7 +192,7 @@ void Perf::Impl::perf_promote_sibling_to_leader(PerfEvent& sibling, PerfEventCon
     if (sibling.attach_state & PERF_ATTACH_CONTEXT) {
         add_event_to_groups(sibling, ctx);
         if (sibling.state == PerfEventState::active)
-            (sibling.attr.pinned ? ctx.pinned_active : ctx.flexible_active).push_back(&sibling);
+            (sibling.attr.pinned ? ctx.pinned_active : ctx.flexible_active).push_back(sibling);
     }
     perf_event__header_size(sibling);
 }
@@ -239,7 +234,7 @@ void Perf::Impl::perf_group_detach(PerfEvent& event) {
     PerfEvent& leader = *event.group_leader;
     PerfEventContext& ctx = *event.ctx;
     if (&leader != &event) {
-        erase_value(leader.sibling_list, &event);
+        leader.sibling_list.erase(event);
         --leader.nr_siblings;
         ++leader.group_generation;
         // It may outlive its leader (its CPU goes, both are closed one after the other), so it must not point there.
@@ -248,8 +243,8 @@ void Perf::Impl::perf_group_detach(PerfEvent& event) {
         return;
     }
     // The siblings become events of their own.
-    std::vector<PerfEvent*> siblings;
-    siblings.swap(event.sibling_list);
+    const std::vector<PerfEvent*> siblings = event.sibling_list;
+    event.sibling_list.clear();
     event.nr_siblings = 0;
     for (PerfEvent* s : siblings) perf_promote_sibling_to_leader(*s, ctx, event.group_caps);
     perf_event__header_size(event);
@@ -259,7 +254,7 @@ void Perf::Impl::perf_child_detach(PerfEvent& event) {
     if (!(event.attach_state & PERF_ATTACH_CHILD)) return;
     event.attach_state &= ~PERF_ATTACH_CHILD;
     sync_child_event(event);
-    erase_value(event.parent->child_list, &event);
+    event.parent->child_list.erase(event);
 }
 
 void Perf::Impl::perf_event_ctx_activate(PerfEventContext& ctx) {

@@ -66,6 +66,10 @@ void Perf::perf_event_exec() {
     for (int ctxn = 0; ctxn < 2; ++ctxn) {
         impl_->perf_event_enable_on_exec(ctxn);
         impl_->perf_event_remove_on_exec(ctxn);
+        const PerfEventContext* ctx = kernel_.current()->perf_event_ctxp[ctxn];
+        if (!ctx) continue;
+        const std::vector<PerfEvent*> events = ctx->event_list;
+        for (PerfEvent* event : events) impl_->perf_event_addr_filters_exec(*event);
     }
 }
 

@@ -2,8 +2,6 @@
 // fork and clone: the child gets copies of the events that its parent wants inherited (CORE-493 to 499).
 #include "kernel_events/internal.h"
 
-#include <algorithm>
-
 namespace rkperf::ke {
 
 namespace {
@@ -51,7 +49,7 @@ PerfEvent* Perf::Impl::inherit_event(PerfEvent& source, TaskBase& child, PerfEve
         add_event_to_ctx(*event, child_ctx);
         event->attach_state |= PERF_ATTACH_CHILD;
     }
-    parent.child_list.push_back(event);
+    parent.child_list.push_back(*event);
     return event;
 }
 
@@ -153,8 +151,7 @@ void Perf::perf_event_free_task(TaskBase& task) {
                 PerfEvent& parent = *event.parent;
                 {
                     MutexGuard children(*parent.child_mutex);
-                    auto& list = parent.child_list;
-                    list.erase(std::remove(list.begin(), list.end(), &event), list.end());
+                    parent.child_list.erase(event);
                 }
                 impl_->put_event(parent);
                 {

@@ -55,7 +55,8 @@ int Perf::Impl::perf_event_modify_attr(PerfEvent& event, const perf_event_attr& 
 int Perf::Impl::perf_event_set_filter(PerfEvent& event, std::uint64_t arg) {
     int error = 0;
     const std::string filter = kernel.strndup_user(arg, kPageSize, error);
-    return error ? error : event.pmu->set_filter(event, filter);
+    if (error) return error;
+    return has_addr_filter(event) ? perf_event_set_addr_filter(event, filter) : event.pmu->set_filter(event, filter);
 }
 
 int Perf::Impl::perf_event_set_bpf_prog(PerfEvent&, int fd) {

@@ -198,7 +198,7 @@ std::int64_t Perf::Impl::sys_perf_event_open(std::uint64_t uattr, std::int32_t p
 
     {
         MutexGuard lock(perf_event_mutex(*kernel.current()));
-        kernel.current()->perf_event_list.push_back(event);
+        kernel.current()->perf_event_list.push_back(*event);
     }
     notice(EventNotice::What::opened, *event);
     auto* file = new PerfFile(*this, *event);

@@ -79,7 +79,7 @@ void Perf::Impl::perf_pmu_unregister(Pmu& pmu) {
     kernel.synchronize_rcu();
     if (!pmu.name.empty()) {
         if (pmu.type != PERF_TYPE_SOFTWARE) pmu_idr.erase(pmu.type);
-        for (const char* file : {"type", "uevent", "perf_event_mux_interval_ms"})
+        for (const char* file : {"type", "uevent", "nr_addr_filters", "perf_event_mux_interval_ms"})
             kernel.remove_attribute("/sys/bus/event_source/devices/" + pmu.name + "/" + file);
     }
     // Contexts that PMUs share stay, and so does whoever gave them their name; so does the object, for they point to it.
@@ -89,7 +89,8 @@ void Perf::Impl::perf_pmu_migrate_context(Pmu& pmu, int src_cpu, int dst_cpu) {
     PerfEventContext& src = pmu.cpu_context[static_cast<unsigned>(src_cpu)]->ctx;
     PerfEventContext& dst = pmu.cpu_context[static_cast<unsigned>(dst_cpu)]->ctx;
     MutexGuard src_lock(*src.mutex), dst_lock(*dst.mutex);
-    std::vector<PerfEvent*> events(src.event_list.rbegin(), src.event_list.rend());
+    std::vector<PerfEvent*> events = src.event_list;
+    std::reverse(events.begin(), events.end());
     for (auto it = events.rbegin(); it != events.rend(); ++it) {
         perf_remove_from_context(**it, 0);
         unaccount_pmu_sb_event(**it);
@@ -137,6 +138,9 @@ void Perf::Impl::pmu_dev_alloc(Pmu& pmu) {
     // A device of this bus has nothing to say about itself.
     kernel.add_attribute(
         {dir + "uevent", 0644, [] { return std::string(); }, [](std::string_view) { return -EINVAL; }});
+    if (pmu.nr_addr_filters)
+        kernel.add_attribute(
+            {dir + "nr_addr_filters", 0444, [&pmu] { return std::to_string(pmu.nr_addr_filters) + "\n"; }, nullptr});
     kernel.add_attribute({dir + "perf_event_mux_interval_ms", 0644,
                           [&pmu] { return std::to_string(pmu.hrtimer_interval_ms) + "\n"; },
                           [this, &pmu](std::string_view text) { return perf_event_mux_interval_ms_store(pmu, text); }});

@@ -4,10 +4,12 @@
 #include "kernel_events/internal.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace rkperf::ke {
 
 void Perf::Impl::free_event_rcu(PerfEvent& event) {
+    if (event.linked()) throw std::logic_error("free_event_rcu: the event is still in a list");
     rcu_freed.emplace_back(&event);
     if (rcu_readers) return;
     rcu_read_lock();

@@ -10,10 +10,9 @@ namespace rkperf::ke {
 
 namespace {
 
-std::vector<PerfEvent*>& get_event_list(PerfEvent& event, PerfEventContext& ctx) {
+EventList<EventListKind::active>& get_event_list(PerfEvent& event, PerfEventContext& ctx) {
     return event.attr.pinned ? ctx.pinned_active : ctx.flexible_active;
 }
-void erase_value(std::vector<PerfEvent*>& v, PerfEvent* e) { v.erase(std::remove(v.begin(), v.end(), e), v.end()); }
 
 bool counts_as_freq(const PerfEvent& e) { return e.attr.freq && e.attr.sample_freq; }
 
@@ -32,7 +31,7 @@ bool Perf::Impl::event_filter_match(PerfEvent& event) {
 void Perf::Impl::event_sched_out(PerfEvent& event, PerfCpuContext& cpuctx, PerfEventContext& ctx) {
     if (event.state != PerfEventState::active) return;
     KernelFrame frame(kernel, KernelSymbol::event_sched_out);
-    erase_value(get_event_list(event, ctx), &event);
+    get_event_list(event, ctx).erase(event);
 
     perf_pmu_disable(*event.pmu);
     event.pmu->del(event, 0);
@@ -129,7 +128,7 @@ void Perf::Impl::merge_sched_in(PerfEvent& leader, PerfCpuContext& cpuctx, PerfE
     KernelFrame frame(kernel, KernelSymbol::merge_sched_in);
     if (leader.state <= PerfEventState::off || !event_filter_match(leader)) return;
     if (group_can_go_on(leader, cpuctx, can_add_hw) && !group_sched_in(leader, cpuctx, ctx))
-        get_event_list(leader, ctx).push_back(&leader);
+        get_event_list(leader, ctx).push_back(leader);
     if (leader.state != PerfEventState::inactive) return;
     can_add_hw = false;
     if (leader.attr.pinned) {
@@ -185,7 +184,7 @@ void Perf::Impl::ctx_sched_out(PerfEventContext& ctx, PerfCpuContext& cpuctx, in
     is_active ^= ctx.is_active;
     if (!ctx.nr_active || !(is_active & EVENT_ALL)) return;
     perf_pmu_disable(*ctx.pmu);
-    const auto out = [&](const std::vector<PerfEvent*>& active) {
+    const auto out = [&](const EventList<EventListKind::active>& active) {
         const std::vector<PerfEvent*> leaders = active;
         for (PerfEvent* leader : leaders) group_sched_out(*leader, cpuctx, ctx);
     };

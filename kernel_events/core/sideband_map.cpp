@@ -26,6 +26,7 @@ bool perf_event_mmap_match(const perf_event_attr& a, const VmaInfo& vma) {
 void Perf::perf_event_mmap(const VmaInfo& vma) {
     if (!impl_->counts.nr_mmap) return;
     KernelFrame frame(kernel_, KernelSymbol::perf_event_mmap);
+    impl_->perf_addr_filters_adjust(vma);
     impl_->perf_event_mmap_event(vma);
 }
 

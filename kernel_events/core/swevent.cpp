@@ -76,16 +76,14 @@ int Perf::Impl::perf_swevent_add(PerfEvent& event, int flags) {
         perf_swevent_set_period(event);
     }
     hw.state = flags & PERF_EF_START ? 0 : PERF_HES_STOPPED;
-    auto& bucket = this_cpu().swevent_hlist[swevent_hash(event.attr.type, event.attr.config)];
-    bucket.insert(bucket.begin(), &event);
+    this_cpu().swevent_hlist[swevent_hash(event.attr.type, event.attr.config)].push_front(event);
     perf_event_update_userpage(event);
     return 0;
 }
 
 void Perf::Impl::perf_swevent_del(PerfEvent& event, int) {
     KernelFrame frame(kernel, KernelSymbol::perf_swevent_del);
-    auto& bucket = this_cpu().swevent_hlist[swevent_hash(event.attr.type, event.attr.config)];
-    bucket.erase(std::remove(bucket.begin(), bucket.end(), &event), bucket.end());
+    this_cpu().swevent_hlist[swevent_hash(event.attr.type, event.attr.config)].erase(event);
 }
 
 void Perf::perf_sw_event(std::uint32_t event_id, std::uint64_t nr, PtRegs* regs, std::uint64_t addr) {

@@ -22,10 +22,11 @@ bool context_equiv(const PerfEventContext& a, const PerfEventContext& b) {
 void Perf::Impl::perf_event_sync_stat(PerfEventContext& ctx, PerfEventContext& next_ctx) {
     if (!ctx.nr_stat) return;
     update_context_time(ctx);
-    const std::size_t n = std::min(ctx.event_list.size(), next_ctx.event_list.size());
-    for (std::size_t i = 0; i < n; ++i) {
-        PerfEvent& event = *ctx.event_list[i];
-        PerfEvent& next = *next_ctx.event_list[i];
+    auto theirs = next_ctx.event_list.begin();
+    for (PerfEvent* ours : ctx.event_list) {
+        if (theirs == next_ctx.event_list.end()) break;
+        PerfEvent& event = *ours;
+        PerfEvent& next = **theirs++;
         if (!event.attr.inherit_stat) continue;
         if (event.state == PerfEventState::active) event.pmu->read(event);
         perf_event_update_time(event);

@@ -207,12 +207,18 @@ void ArmPmu::cpu_starting(int cpu) {
     if (!supports(cpu)) return;
     pmu_reset();
     perf_.cpu_armpmu[static_cast<unsigned>(cpu)] = this;
-    kernel.enable_percpu_irq(node_.intid);
+    if (perf_.armpmu_has_nmi)
+        kernel.enable_percpu_nmi(node_.intid);
+    else
+        kernel.enable_percpu_irq(node_.intid);
 }
 
 void ArmPmu::cpu_dying(int cpu) {
     if (!supports(cpu)) return;
-    kernel.disable_percpu_irq(node_.intid);
+    if (perf_.armpmu_has_nmi)
+        kernel.disable_percpu_nmi(node_.intid);
+    else
+        kernel.disable_percpu_irq(node_.intid);
     perf_.cpu_armpmu[static_cast<unsigned>(cpu)] = nullptr;
 }
 

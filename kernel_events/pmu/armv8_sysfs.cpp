@@ -70,11 +70,15 @@ bool probe_on_a_cpu(Perf::Impl& perf, Armv8Pmu& pmu) {
     return false;
 }
 
+/// armpmu_request_irq: an NMI where there are such.
 void request_irq(Perf::Impl& perf, unsigned intid) {
-    perf.kernel.request_percpu_irq(intid, "arm-pmu", [&perf](PtRegs& regs) {
+    if (!intid) return;
+    const auto dispatch = [&perf](PtRegs& regs) {
         ArmPmu* pmu = perf.cpu_armpmu[static_cast<unsigned>(perf.kernel.smp_processor_id())];
         return pmu && pmu->dispatch_irq(regs);
-    });
+    };
+    perf.armpmu_has_nmi = !perf.kernel.request_percpu_nmi(intid, "arm-pmu", dispatch);
+    if (!perf.armpmu_has_nmi) perf.kernel.request_percpu_irq(intid, "arm-pmu", dispatch);
 }
 
 } // namespace
@@ -121,7 +125,7 @@ void register_core_pmus(Perf::Impl& perf) {
         }
         pmu.add_sysfs_files();
         kernel.pr_info("hw perfevents: enabled with " + node.name + " PMU driver, " + std::to_string(pmu.num_events()) +
-                       " counters available");
+                       " counters available" + (perf.armpmu_has_nmi ? ", using NMIs" : ""));
     }
     if (!requested.empty()) register_user_access_sysctl(perf);
 }

@@ -84,10 +84,8 @@ int TraceEvents::perf_trace_add(PerfEvent& event, int flags) {
         perf_.perf_swevent_set_period(event);
     }
     TraceEventCall& call = *event.tp_event;
-    if (!call.reg(TraceReg::perf_add, &event)) {
-        auto& list = call.perf_events[static_cast<unsigned>(perf_.kernel.smp_processor_id())];
-        list.insert(list.begin(), &event);
-    }
+    if (!call.reg(TraceReg::perf_add, &event))
+        call.perf_events[static_cast<unsigned>(perf_.kernel.smp_processor_id())].push_front(event);
     return 0;
 }
 
@@ -95,7 +93,7 @@ void TraceEvents::perf_trace_del(PerfEvent& event, int) {
     KernelFrame frame(perf_.kernel, KernelSymbol::perf_trace_del);
     TraceEventCall& call = *event.tp_event;
     if (!call.reg(TraceReg::perf_del, &event))
-        std::erase(call.perf_events[static_cast<unsigned>(perf_.kernel.smp_processor_id())], &event);
+        call.perf_events[static_cast<unsigned>(perf_.kernel.smp_processor_id())].erase(event);
 }
 
 int TraceEvents::ftrace_profile_set_filter(PerfEvent& event, std::string_view text) {

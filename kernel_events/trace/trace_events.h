@@ -71,8 +71,8 @@ struct TraceEventCall {
     bool listed{};  ///< in the table
     bool enabled{}; ///< by its `enable` file
     int perf_refcount{};
-    std::array<std::vector<PerfEvent*>, kMaxCpus> perf_events; ///< scheduled in on each CPU, newest first
-    std::string filter_text;                                   ///< of its `filter` file, "" if there is none
+    std::array<EventList<EventListKind::hash>, kMaxCpus> perf_events; ///< scheduled in on each CPU, newest first
+    std::string filter_text;                                          ///< of its `filter` file, "" if there is none
     std::shared_ptr<const EventFilter> filter;
 
     bool busy() const { return enabled || perf_refcount; }

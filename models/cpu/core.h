@@ -146,6 +146,11 @@ class Core : public sc_core::sc_module, public EventTotalsView, public LevelSink
     virtual bool irq_masked() const = 0;
     /// DAIF.I. Unmasking takes a pending interrupt at once, before it returns.
     virtual void set_irq_mask(bool masked) = 0;
+    /// For a kernel that masks by priority (ICC_PMR_EL1, which it writes itself) and keeps DAIF.I clear: masked is
+    /// masked for irq_masked() and for yielding to others, but what the GIC signals all the same is taken.
+    virtual void set_priority_mask(bool masked) { set_irq_mask(masked); }
+    /// DAIF.I alone, while interrupts are masked by priority.
+    virtual void mask_nmi(bool masked) { (void)masked; }
     /// True if the GIC signals an interrupt now (masked or not).
     virtual bool irq_signalled() const = 0;
     /// Stops the clock until the GIC signals an interrupt (CPU_CYCLES stand still), whatever the mask. Does not take it.

@@ -179,10 +179,8 @@ void CoreBase::set_limits() {
         if (t != kNever) deadline = std::min(deadline, clock_.cycle_at(t).v);
     };
     for (const DeadlineSource* s : sources_) until(s->next_deadline());
-    if (!irq_masked_) {
-        until(quantum_end_);
-        if (irq_level_) until(irq_when_);
-    }
+    if (!irq_masked_) until(quantum_end_);
+    if (!daif_i_ && irq_level_) until(irq_when_);
     stalls_.stop_at.fill(~std::uint64_t{0});
     stalls_.armed = false;
     for (const Armed& a : armed_) {
@@ -267,34 +265,48 @@ void CoreBase::sync() {
 
 void CoreBase::kernel_boundary() {
     settle();
-    while (!irq_masked_ && (irq_due() || due(quantum_end_))) {
-        if (irq_due()) {
+    for (;;) {
+        if (!daif_i_ && irq_due())
             take_irq_at_el1();
-        } else {
+        else if (!irq_masked_ && due(quantum_end_))
             yield();
-        }
+        else
+            break;
         settle();
     }
 }
 
 void CoreBase::take_irq_at_el1() {
     const std::uint64_t interrupted = kernel_pc_, function = kernel_function_, bytes = kernel_function_bytes_;
-    irq_masked_ = true;
+    const bool masked = irq_masked_;
+    irq_masked_ = daif_i_ = true;
     note(Lane::exception_taken);
     note(Lane::exc_irq);
     spend(0, tables_.costs.exception_entry);
     software_->irq_from_el1(*this);
     spend(1, tables_.costs.exception_return);
     note(Lane::exception_return);
-    irq_masked_ = false;
+    daif_i_ = false;
+    irq_masked_ = masked;
     kernel_pc_ = interrupted;
     kernel_function_ = function;
     kernel_function_bytes_ = bytes;
 }
 
 void CoreBase::set_irq_mask(bool masked) {
-    if (masked == irq_masked_) return;
+    if (masked == irq_masked_ && masked == daif_i_) return;
+    irq_masked_ = daif_i_ = masked;
+    kernel_boundary();
+}
+
+void CoreBase::set_priority_mask(bool masked) {
     irq_masked_ = masked;
+    daif_i_ = false;
+    kernel_boundary();
+}
+
+void CoreBase::mask_nmi(bool masked) {
+    daif_i_ = masked;
     kernel_boundary();
 }
 
@@ -346,7 +358,7 @@ void CoreBase::enter_user(CpuState& state) {
     state.stop = Stop::none;
     state.branch_taken = false;
     totals_.set_level(ExceptionLevel::el0);
-    irq_masked_ = false;
+    irq_masked_ = daif_i_ = false;
     exclusive_.valid = false; // ERET clears the local monitor (DDI 0487 D1.6.3)
     if (debug_active_) debug_->exception_return(spsr_ss);
     mem_issue_ = mem_ready_ = horizon_ = accounted_ = cycle_;
@@ -367,7 +379,7 @@ UserExit CoreBase::leave_user(Next why) {
     settle(); // the last instruction may have wrapped a counter
     stats_.user_instructions = totals_.get(ev::INST_RETIRED, ExceptionLevel::el0);
     detach();
-    irq_masked_ = true;
+    irq_masked_ = daif_i_ = true;
     totals_.set_level(ExceptionLevel::el1);
     set_limits();
     note(Lane::exception_taken);

@@ -53,6 +53,8 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     void msr(SysReg reg, std::uint64_t value) override;
     bool irq_masked() const override { return irq_masked_; }
     void set_irq_mask(bool masked) override;
+    void set_priority_mask(bool masked) override;
+    void mask_nmi(bool masked) override;
     bool irq_signalled() const override { return irq_level_ && due(irq_when_); }
     void wait_for_interrupt() override;
     void tlb_invalidate(std::uint32_t asid, std::uint64_t vpn) override;
@@ -282,7 +284,8 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     Picoseconds quantum_end_{};
     bool irq_level_{};
     Picoseconds irq_when_{};
-    bool irq_masked_{true};
+    bool irq_masked_{true}; ///< the core does not yield
+    bool daif_i_{true};     ///< what is signalled is not taken; the same unless software masks by priority
     bool waiting_{};
     sc_core::sc_event irq_event_;
 

@@ -194,7 +194,7 @@ void Kernel::start_init() {
 void Kernel::idle_loop(int cpu) {
     PerCpu& p = pcpu(cpu);
     for (;;) {
-        p.core->set_irq_mask(true);
+        local_daif_mask();
         if (sched_->has_runnable(cpu)) {
             const Picoseconds at = sched_->next_runnable(cpu);
             if (at <= p.core->now()) {
@@ -344,20 +344,20 @@ void Kernel::user_loop() {
 
 void Kernel::exit_to_user_mode() {
     for (;;) {
-        core().set_irq_mask(true);
+        local_daif_mask();
         Task& t = cur();
         if (t.need_resched) {
-            core().set_irq_mask(false);
+            local_irq_enable();
             sched_->schedule(true);
             continue;
         }
         if (t.tif_uprobe) {
-            core().set_irq_mask(false);
+            local_irq_enable();
             uprobe_resume(*this, t);
             continue;
         }
         if (!t.task_work.empty()) {
-            core().set_irq_mask(false);
+            local_irq_enable();
             auto w = std::move(t.task_work.front());
             t.task_work.pop_front();
             w();
@@ -368,12 +368,12 @@ void Kernel::exit_to_user_mode() {
         if (signals_due && uprobes().uprobe_deny_signal()) {
             if (t.tif_uprobe) continue;
         } else if (signals_due) {
-            core().set_irq_mask(false);
+            local_irq_enable();
             signals_->do_notify_resume();
             continue;
         }
         if (t.rseq_event) {
-            core().set_irq_mask(false);
+            local_irq_enable();
             rseq_handle_resume(t);
             continue;
         }

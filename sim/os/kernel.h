@@ -61,6 +61,7 @@ struct KernelConfig {
     std::string hostname{"rk3588"};
     std::uint64_t epoch_s{1700000000}; ///< CLOCK_REALTIME at boot
     Picoseconds timeout{kNever};       ///< --timeout-sim
+    bool pseudo_nmi{};                 ///< irqchip.gicv3_pseudo_nmi: interrupts are masked by priority
     std::uint64_t gicd_base{0xFE600000}, gicr_base{0xFE680000}, gicr_stride{0x20000};
 };
 
@@ -119,7 +120,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
         a64::CpuState user;  ///< registers of current while it is on this CPU
         ke::PtRegs irq_regs; ///< of the innermost interrupt
         ke::PtRegs* irq_regs_ptr{};
-        int hardirq_depth{};
+        int hardirq_depth{}, nmi_depth{};
+        bool pmr_masked{};                  ///< ICC_PMR_EL1 lets only NMIs pass
         std::vector<Task::Frame>* frames{}; ///< kernel frames of the running context
         std::uint64_t irqs{};
         bool online{true};
@@ -204,9 +206,16 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     bool in_hardirq() override { return here().hardirq_depth > 0; }
     bool in_softirq() override { return false; }
     bool irqs_disabled() override { return core().irq_masked(); }
+    /// Enables interrupts, whatever masks them.
+    void local_irq_enable();
+    /// Masks all, NMIs too, in PSTATE.
+    void local_daif_mask();
+    /// With pseudo-NMIs: while an interrupt is handled only those of a higher priority may come.
+    void open_for_nmi(bool open);
+    void write_pmr(std::uint64_t priority);
     bool need_resched() override { return cur().need_resched; }
     std::uint64_t kernel_symbol_address(KernelSymbol s) override { return symbol_address(s); }
-    bool in_nmi() override { return false; }
+    bool in_nmi() override { return here().nmi_depth > 0; }
     ke::CpuMask cpu_possible_mask() override;
     ke::CpuMask cpu_online_mask() override;
     ke::PtRegs* task_pt_regs(ke::TaskBase* task) override;
@@ -235,6 +244,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void msr(SysReg reg, std::uint64_t value) override;
     void isb() override;
     void request_percpu_irq(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler) override;
+    int request_percpu_nmi(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler) override;
+    void enable_percpu_nmi(unsigned intid) override;
     void enable_percpu_irq(unsigned intid) override;
     void disable_percpu_irq(unsigned intid) override;
     ke::TaskBase* find_task_by_vpid(std::int32_t pid) override;

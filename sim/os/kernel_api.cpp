@@ -88,12 +88,44 @@ ke::PtRegs* Kernel::task_pt_regs(ke::TaskBase* task) {
 bool Kernel::local_irq_save() {
     cpu::Core& c = core();
     const bool was = c.irq_masked();
-    if (!was) c.set_irq_mask(true);
+    if (was) return was;
+    if (config_.pseudo_nmi) {
+        write_pmr(GicDriver::kPriorityIrqOff);
+        c.set_priority_mask(true);
+    } else {
+        c.set_irq_mask(true);
+    }
     return was;
 }
 
 void Kernel::local_irq_restore(bool was_masked) {
-    if (!was_masked) core().set_irq_mask(false);
+    if (!was_masked) local_irq_enable();
+}
+
+void Kernel::local_irq_enable() {
+    if (!config_.pseudo_nmi) return core().set_irq_mask(false);
+    core().set_priority_mask(false);
+    if (here().pmr_masked) write_pmr(GicDriver::kPriorityIrqOn);
+}
+
+void Kernel::local_daif_mask() {
+    core().set_irq_mask(true);
+    if (here().pmr_masked) write_pmr(GicDriver::kPriorityIrqOn);
+}
+
+void Kernel::open_for_nmi(bool open) {
+    if (open) {
+        write_pmr(GicDriver::kPriorityIrqOff);
+        core().mask_nmi(false);
+    } else {
+        core().mask_nmi(true);
+        write_pmr(GicDriver::kPriorityIrqOn);
+    }
+}
+
+void Kernel::write_pmr(std::uint64_t priority) {
+    here().pmr_masked = priority == GicDriver::kPriorityIrqOff;
+    msr(sysreg::ICC_PMR_EL1, priority);
 }
 
 void Kernel::preempt_disable() { ++cur().preempt_count; }
@@ -182,6 +214,15 @@ void Kernel::request_percpu_irq(unsigned intid, std::string_view name, std::func
     gic_->request_percpu(intid, name, std::move(handler));
 }
 void Kernel::enable_percpu_irq(unsigned intid) { gic_->enable_percpu(intid, true); }
+int Kernel::request_percpu_nmi(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler) {
+    if (!config_.pseudo_nmi) return -EINVAL;
+    gic_->request_percpu(intid, name, std::move(handler), true);
+    return 0;
+}
+void Kernel::enable_percpu_nmi(unsigned intid) {
+    gic_->prepare_percpu_nmi(intid);
+    gic_->enable_percpu(intid, true);
+}
 void Kernel::disable_percpu_irq(unsigned intid) { gic_->enable_percpu(intid, false); }
 
 // --- tasks ---

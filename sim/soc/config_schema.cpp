@@ -138,6 +138,8 @@ const std::array kKeys{
                                  "from a core's own interrupt line to the core"),
     member<&M::gic_sgi_delay_ps>("gic.sgi_delay", Kind::time, 0, kMicro, "from the sending to the receiving core"),
     member<&M::gic_spi_delay_ps>("gic.spi_delay", Kind::time, 0, kMicro, "from a device to the core"),
+    member<&M::pseudo_nmi>("irqchip.pseudo_nmi", Kind::boolean, 0, 0,
+                           "the kernel masks interrupts by priority, and the PMU's is an NMI"),
     ConfigKey{"pmu.shape", Kind::choice, 0, 0, kPmus, "one PMU over all CPUs (Rockchip's kernel), or one for each kind",
               [](const ConfigDraft& d, std::size_t) -> ConfigValue { return name_of(kPmus, d.machine.pmu); },
               [](ConfigDraft& d, std::size_t, const ConfigValue& v) { d.machine.pmu = choice<PmuShape>(kPmus, v); }},

@@ -45,6 +45,7 @@ std::vector<ke::PmuNode> pmu_nodes(const MachineConfig& c) {
 os::KernelConfig kernel_config(const MachineConfig& c, const os::MountConfig& mounts, Picoseconds timeout) {
     os::KernelConfig k;
     k.hz = c.hz;
+    k.pseudo_nmi = c.pseudo_nmi;
     for (const CpuConfig& cpu : c.cpus) k.cpu_capacity.push_back(cpu.capacity);
     k.dram_first = PhysAddr(kDramBase + kFirstFreePage);
     k.dram_bytes = (c.dram_mib << 20) - kFirstFreePage;

@@ -36,6 +36,7 @@ struct MachineConfig {
     cpu::TimingPolicy timing{};      ///< what is timed once the warm-up is over
     std::uint64_t warm_up{};         ///< instructions at EL0 that are executed without timing first
     std::uint64_t gic_ppi_delay_ps{40'000}, gic_sgi_delay_ps{100'000}, gic_spi_delay_ps{80'000};
+    bool pseudo_nmi{}; ///< irqchip.gicv3_pseudo_nmi of the kernel's command line
 
     PmuShape pmu{PmuShape::vendor};
     unsigned hz{300};

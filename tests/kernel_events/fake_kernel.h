@@ -83,10 +83,10 @@ class FakeKernel final : public Kernel {
         FakeTask* current{};
         FakeTask* idle{};
         bool masked{};
-        int hardirq{}, softirq{};
+        int hardirq{}, softirq{}, nmi{};
         FakePmuRegs pmu;
         std::vector<std::pair<unsigned, std::function<bool(PtRegs&)>>> handlers;
-        bool irq_enabled{};
+        bool irq_enabled{}, irq_is_nmi{};
         std::vector<IrqWork*> irq_works;
         PtRegs* irq_regs{};
         std::map<std::uint16_t, std::uint64_t> debug; ///< debug registers (op0 = 2) by encoding
@@ -132,7 +132,9 @@ class FakeKernel final : public Kernel {
     std::function<void()> on_ptrace_check; ///< once
     unsigned max_order{};                  ///< of alloc_pages
     std::uint64_t rlimit_memlock{64 * 1024}, now_ns{1'000'000'000};
-    CpuMask online{}; ///< 0: all
+    CpuMask online{};                               ///< 0: all
+    bool pseudo_nmi{};                              ///< the PMU's interrupts are NMIs
+    std::map<std::string, InodeInfo> regular_files; ///< that kern_path finds
     MmInfo mm;
     UserInfo mm_user;
     struct Sigtrap {
@@ -245,6 +247,7 @@ class FakeKernel final : public Kernel {
     void close(int fd) {
         FileOperations* o = files.at(fd);
         files.erase(fd);
+        next_fd_ = std::min(next_fd_, fd);
         fput(o);
     }
     void fput(FileOperations* o) {
@@ -259,7 +262,7 @@ class FakeKernel final : public Kernel {
     TaskBase* current() override { return here().current; }
     bool in_hardirq() override { return here().hardirq > 0; }
     bool in_softirq() override { return here().softirq > 0; }
-    bool in_nmi() override { return false; }
+    bool in_nmi() override { return here().nmi > 0; }
     CpuMask cpu_possible_mask() override { return (1u << cpus_) - 1; }
     CpuMask cpu_online_mask() override { return online ? online : cpu_possible_mask(); }
     PtRegs* task_pt_regs(TaskBase* task) override {
@@ -364,6 +367,29 @@ class FakeKernel final : public Kernel {
     void request_percpu_irq(unsigned intid, std::string_view, std::function<bool(PtRegs&)> handler) override {
         for (int c = 0; c < cpus_; ++c) cpu(c).handlers.emplace_back(intid, handler);
         here().irq_enabled = true;
+    }
+    int request_percpu_nmi(unsigned intid, std::string_view name, std::function<bool(PtRegs&)> handler) override {
+        if (!pseudo_nmi) return -EINVAL;
+        request_percpu_irq(intid, name, std::move(handler));
+        return 0;
+    }
+    void enable_percpu_nmi(unsigned) override { here().irq_enabled = here().irq_is_nmi = true; }
+    int kern_path(std::string_view path, InodeInfo& inode) override {
+        const auto it = regular_files.find(std::string(path));
+        if (it == regular_files.end()) return path == "/" ? -EINVAL : -ENOENT;
+        inode = it->second;
+        return 0;
+    }
+    /// The PMU's interrupt on this CPU, if it is raised: an NMI does not ask whether interrupts are masked.
+    bool take_nmi() {
+        Cpu& c = here();
+        if (!c.irq_is_nmi || c.nmi || !c.irq_enabled || !c.pmu.line()) return false;
+        ++c.nmi;
+        in_masked([&] {
+            for (auto& [intid, h] : c.handlers) h(*c.irq_regs);
+        });
+        --c.nmi;
+        return true;
     }
     void enable_percpu_irq(unsigned) override { here().irq_enabled = true; }
     void disable_percpu_irq(unsigned) override { here().irq_enabled = false; }
@@ -488,9 +514,8 @@ class FakeKernel final : public Kernel {
         if (time_passes) time_passes();
     }
     int fd_available() override {
-        for (int fd = 3; fd < max_fds; ++fd)
-            if (!files.count(fd)) return 0;
-        return -EMFILE;
+        while (next_fd_ < max_fds && files.count(next_fd_)) ++next_fd_;
+        return next_fd_ < max_fds ? 0 : -EMFILE;
     }
     void irq_work_queue_on(IrqWork& w, int c) override {
         const int old = this_cpu_;
@@ -499,13 +524,10 @@ class FakeKernel final : public Kernel {
         on_cpu(old);
     }
     int anon_inode_getfd(std::string_view, FileOperations* o, bool) override {
-        for (int fd = 3; fd < max_fds; ++fd)
-            if (!files.count(fd)) {
-                files[fd] = o;
-                open_files[o] = File{};
-                return fd;
-            }
-        return -EMFILE;
+        if (fd_available()) return -EMFILE;
+        files[next_fd_] = o;
+        open_files[o] = File{};
+        return next_fd_;
     }
     std::unique_ptr<FileRef> fget(int fd) override {
         auto it = files.find(fd);
@@ -623,6 +645,7 @@ class FakeKernel final : public Kernel {
     std::vector<Cpu> cpu_;
     int this_cpu_{};
     std::vector<HrTimer*> timers_;
+    int next_fd_{3}; ///< all below are in use
     std::uint64_t user_next_{kUserBase};
     std::unique_ptr<Ref> file_of_;
 };

@@ -19,9 +19,10 @@ struct World {
     Perf perf;
     FakeTask& task; ///< the current task of CPU 0
 
-    explicit World(int cpus = 2, std::vector<PmuNode> nodes = {})
+    explicit World(int cpus = 2, std::vector<PmuNode> nodes = {}, bool pseudo_nmi = false)
         : k(cpus), perf(k, config(cpus, std::move(nodes))), task(k.make_task(100, "first")) {
         k.perf = &perf;
+        k.pseudo_nmi = pseudo_nmi;
         perf.perf_event_init();
         k.switch_to(0, &task);
         k.user_regs.pc = 0x401000;

@@ -438,7 +438,7 @@ TEST_CASE("modification goes to inherited bps, until the first error", "[HWBP-02
     const int fd = w.must_open(a);
     FakeTask& child = w.fork(400);
     REQUIRE(w.event(fd).child_list.size() == 1);
-    PerfEvent& copy = *w.event(fd).child_list[0];
+    PerfEvent& copy = *w.event(fd).child_list.front();
     perf_event_attr b = a;
     b.bp_addr = kUserData + 64;
     CHECK(w.ioctl(fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, w.k.put_user(b)) == 0);

@@ -35,7 +35,7 @@ TEST_CASE("a copy's THROTTLE names the original and itself", "[CORE-010][CORE-42
     const int fd = w.must_open(a, 0, 0);
     Ring ring(w, fd, 1);
     w.fork(101);
-    PerfEvent& child = *w.event(fd).child_list.at(0);
+    PerfEvent& child = *w.event(fd).child_list.front();
     w.p().perf_log_throttle(child, false);
     const Record r = ring.must_next();
     CHECK(r.word(1) == w.event(fd).id);

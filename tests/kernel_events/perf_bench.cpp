@@ -43,8 +43,8 @@ struct World {
         a.config = event;
         return a;
     }
-    int open(const perf_event_attr& a, int pid = 0) {
-        const int fd = static_cast<int>(perf.sys_perf_event_open(k.put_user(a), pid, -1, -1, 0));
+    int open(const perf_event_attr& a, int pid = 0, int cpu = -1) {
+        const int fd = static_cast<int>(perf.sys_perf_event_open(k.put_user(a), pid, cpu, -1, 0));
         if (fd < 0) throw std::runtime_error("perf_event_open failed");
         return fd;
     }
@@ -101,19 +101,33 @@ void context_switch(benchmark::State& state) {
     }
 }
 
-void ten_thousand_events(benchmark::State& state) {
+/// Opening and closing 10,000 events of a task or of a CPU: that are off, and with the one that Linux has to pay for,
+/// too, that each new one that is on has all the others scheduled anew.
+enum class Ten : std::uint8_t { task_off, cpu_off, task_on };
+void ten_thousand_events(benchmark::State& state, Ten how) {
+    constexpr unsigned kEvents = 10'000;
     for (auto _ : state) {
         World w;
-        for (unsigned i = 0; i < 10'000; ++i)
-            w.open(i % 2 ? World::attr(kPmu, 0x11) : World::attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY));
+        for (unsigned i = 0; i < kEvents; ++i) {
+            perf_event_attr a = i % 2 ? World::attr(kPmu, 0x11) : World::attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+            a.disabled = how != Ten::task_on;
+            a.mmap = 1; // also on the list of those that want records
+            if (how == Ten::cpu_off)
+                w.open(a, -1, 0);
+            else
+                w.open(a);
+        }
         benchmark::DoNotOptimize(w.perf.impl().nr_live_events);
     }
+    state.SetItemsProcessed(state.iterations() * kEvents);
 }
 
 BENCHMARK(open_and_close)->Unit(benchmark::kMicrosecond);
 BENCHMARK(sample_with_ten_frames)->Unit(benchmark::kMicrosecond);
 BENCHMARK(rotation)->Arg(8)->Arg(50)->Unit(benchmark::kMicrosecond);
 BENCHMARK(context_switch)->Arg(0)->Arg(100)->Arg(10'000)->Unit(benchmark::kMicrosecond);
-BENCHMARK(ten_thousand_events)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(ten_thousand_events, task_off, Ten::task_off)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(ten_thousand_events, cpu_off, Ten::cpu_off)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(ten_thousand_events, task_on, Ten::task_on)->Unit(benchmark::kMillisecond);
 
 } // namespace

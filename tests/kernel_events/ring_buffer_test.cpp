@@ -429,7 +429,7 @@ TEST_CASE("between begin and end: the handle, no preemption", "[RB-031][RB-033][
     const int fd = w.must_open(a, 0, 0);
     Ring r(w, fd, 1);
     w.fork(101);
-    PerfEvent& child = *w.event(fd).child_list.at(0);
+    PerfEvent& child = *w.event(fd).child_list.front();
     PerfOutputHandle handle;
     PerfSampleData data;
     const int before = w.k.preempt_count;

@@ -244,7 +244,8 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
     t.rseq_event = false;
     exit_posix_timers(k, *t.process);
     t.process->exe_path = file->path();
-    t.process->dumpable = true;
+    // Who runs with rights that are not his own is not to be looked into.
+    t.process->dumpable = t.cred.euid == t.cred.uid && t.cred.egid == t.cred.gid;
     t.files = t.files.use_count() > 1 ? t.files->clone() : t.files;
     t.files->close_on_exec();
     k.signals().flush_handlers(t);
@@ -259,6 +260,7 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
     k.perf().perf_event_exec();
     const auto slash = comm_source.rfind('/');
     set_comm(k, t, slash == std::string::npos ? comm_source : comm_source.substr(slash + 1), true);
+    if (!t.process->dumpable) k.perf().perf_event_exit_task(t);
 
     const auto die = [&](std::int64_t) -> std::int64_t {
         k.signals().force(t, siginfo_kernel(SIGKILL));

@@ -2,6 +2,7 @@
 #include "sim/os/fs/file.h"
 #include "sim/os/fs/locks.h"
 
+#include <algorithm>
 #include <cerrno>
 
 namespace rkperf::os {
@@ -14,8 +15,10 @@ void drop_locks(const FdTable& table, const FileHandle& file) {
 } // namespace
 
 int FdTable::first_free(std::uint64_t limit, int min) const {
-    int fd = min;
-    for (auto it = slots_.lower_bound(min); it != slots_.end() && it->first == fd; ++it) ++fd;
+    const bool lowest = min <= next_free_;
+    int fd = lowest ? next_free_ : min;
+    for (auto it = slots_.lower_bound(fd); it != slots_.end() && it->first == fd; ++it) ++fd;
+    if (lowest) next_free_ = fd;
     return static_cast<std::uint64_t>(fd) >= limit ? -EMFILE : fd;
 }
 
@@ -43,6 +46,7 @@ int FdTable::close(int fd) {
     const auto it = slots_.find(fd);
     if (it == slots_.end()) return -EBADF;
     const FileHandle file = std::move(it->second.file);
+    next_free_ = std::min(next_free_, fd);
     slots_.erase(it); // the number is free before anything that may sleep
     last_error = file->flush();
     drop_locks(*this, file);
@@ -78,6 +82,7 @@ void FdTable::set_cloexec(int fd, bool on) {
 std::shared_ptr<FdTable> FdTable::clone() const {
     auto out = std::make_shared<FdTable>();
     out->slots_ = slots_;
+    out->next_free_ = next_free_;
     return out;
 }
 

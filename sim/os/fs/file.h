@@ -192,6 +192,7 @@ class FdTable {
 
   private:
     std::map<int, Slot> slots_;
+    mutable int next_free_{}; ///< all below are in use
 };
 
 /// Current directory, root, umask of a process.

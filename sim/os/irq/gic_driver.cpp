@@ -15,6 +15,8 @@ constexpr std::uint64_t GICR_IGROUPR0 = GICR_SGI + 0x0080, GICR_ISENABLER0 = GIC
                         GICR_ICENABLER0 = GICR_SGI + 0x0180, GICR_IPRIORITYR = GICR_SGI + 0x0400;
 constexpr std::uint64_t kCtlrEnableGrp1 = 1u << 1, kCtlrAre = 1u << 4;
 constexpr std::uint64_t kDefaultPriority = 0xa0a0a0a0;
+constexpr std::uint64_t kNmiPriority = 0x20;
+constexpr std::uint64_t kPsrISet = 0x10; // in ICC_PMR_EL1: PSTATE.I masks
 constexpr unsigned kSpurious = 1020, kFirstPpi = 16;
 } // namespace
 
@@ -41,13 +43,15 @@ void GicDriver::send(int cpu, Ipi ipi) {
     os_.msr(sysreg::ICC_SGI1R_EL1, static_cast<std::uint64_t>(ipi) << 24 | aff1 << 16 | 1);
 }
 
-void GicDriver::request_percpu(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler) {
+void GicDriver::request_percpu(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler,
+                               bool nmi) {
     for (auto& p : percpu_)
         if (p.intid == intid) return;
     PercpuIrq p;
     p.intid = intid;
     p.name = name;
     p.handler = std::move(handler);
+    p.nmi = nmi;
     percpu_.push_back(std::move(p));
 }
 
@@ -56,32 +60,66 @@ void GicDriver::enable_percpu(unsigned intid, bool on) {
     os_.mmio_write(rd + (on ? GICR_ISENABLER0 : GICR_ICENABLER0), 1u << intid);
 }
 
+void GicDriver::prepare_percpu_nmi(unsigned intid) {
+    const std::uint64_t rd = os_.config().gicr_base + static_cast<unsigned>(os_.this_cpu()) * os_.config().gicr_stride;
+    const std::uint64_t word = rd + GICR_IPRIORITYR + intid / 4 * 4;
+    const unsigned shift = intid % 4 * 8;
+    os_.mmio_write(word, (os_.mmio_read(word) & ~(std::uint64_t{0xff} << shift)) | kNmiPriority << shift);
+}
+
 void GicDriver::handle(ke::PtRegs& regs) {
     Frame f(os_, KernelSymbol::gic_handle_irq);
+    const bool pseudo_nmi = os_.config().pseudo_nmi;
+    if (pseudo_nmi && os_.here().pmr_masked) return handle_irq_from_irqsoff(regs);
     for (;;) {
         const auto intid = static_cast<unsigned>(os_.mrs(sysreg::ICC_IAR1_EL1) & 0xffffff);
         if (intid >= kSpurious && intid < 1024) break;
-        const int cpu = os_.this_cpu();
-        for (auto* o : os_.observers()) o->irq(cpu, intid, true);
-        if (intid < kFirstPpi) {
-            os_.msr(sysreg::ICC_EOIR1_EL1, intid);
-            // Linux numbers the inter-processor interrupts from 1 on.
-            ke::Tracepoints& trace = os_.tracepoints();
-            trace.trace_irq_handler_entry(static_cast<int>(intid) + 1, "IPI");
-            trace.trace_ipi_entry(intid);
-            handle_ipi(static_cast<Ipi>(intid));
-            trace.trace_ipi_exit(intid);
-            trace.trace_irq_handler_exit(static_cast<int>(intid) + 1, true);
-        } else {
-            dispatch(intid, regs);
-            os_.msr(sysreg::ICC_EOIR1_EL1, intid);
+        if (pseudo_nmi && os_.mrs(sysreg::ICC_RPR_EL1) == kNmiPriority) {
+            handle_nmi(intid, regs);
+            continue;
         }
-        for (auto* o : os_.observers()) o->irq(cpu, intid, false);
+        if (pseudo_nmi) os_.open_for_nmi(true);
+        handle_one(intid, regs);
+        if (pseudo_nmi) os_.open_for_nmi(false);
     }
 }
 
+/// What comes while the kernel has masked interrupts is an NMI.
+void GicDriver::handle_irq_from_irqsoff(ke::PtRegs& regs) {
+    // With the priority that was, the number could be that of a lesser interrupt only if the NMI has gone.
+    os_.msr(sysreg::ICC_PMR_EL1, kPriorityIrqOn | kPsrISet);
+    const auto intid = static_cast<unsigned>(os_.mrs(sysreg::ICC_IAR1_EL1) & 0xffffff);
+    os_.msr(sysreg::ICC_PMR_EL1, kPriorityIrqOff);
+    if (intid < kSpurious || intid >= 1024) handle_nmi(intid, regs);
+}
+
+void GicDriver::handle_nmi(unsigned intid, ke::PtRegs& regs) {
+    ++os_.here().nmi_depth;
+    handle_one(intid, regs);
+    --os_.here().nmi_depth;
+}
+
+void GicDriver::handle_one(unsigned intid, ke::PtRegs& regs) {
+    const int cpu = os_.this_cpu();
+    for (auto* o : os_.observers()) o->irq(cpu, intid, true);
+    if (intid < kFirstPpi) {
+        os_.msr(sysreg::ICC_EOIR1_EL1, intid);
+        // Linux numbers the inter-processor interrupts from 1 on.
+        ke::Tracepoints& trace = os_.tracepoints();
+        trace.trace_irq_handler_entry(static_cast<int>(intid) + 1, "IPI");
+        trace.trace_ipi_entry(intid);
+        handle_ipi(static_cast<Ipi>(intid));
+        trace.trace_ipi_exit(intid);
+        trace.trace_irq_handler_exit(static_cast<int>(intid) + 1, true);
+    } else {
+        dispatch(intid, regs);
+        os_.msr(sysreg::ICC_EOIR1_EL1, intid);
+    }
+    for (auto* o : os_.observers()) o->irq(cpu, intid, false);
+}
+
 void GicDriver::dispatch(unsigned intid, ke::PtRegs& regs) {
-    Frame f(os_, KernelSymbol::handle_percpu_devid_irq);
+    Frame f(os_, os_.in_nmi() ? KernelSymbol::handle_percpu_devid_fasteoi_nmi : KernelSymbol::handle_percpu_devid_irq);
     for (auto& p : percpu_) {
         if (p.intid != intid) continue;
         ++p.count[static_cast<unsigned>(os_.this_cpu())];

@@ -29,12 +29,18 @@ enum class Ipi : std::uint8_t {
 
 class GicDriver {
   public:
+    /// ICC_PMR_EL1 of a kernel with pseudo-NMIs: all interrupts, or only NMIs.
+    static constexpr std::uint64_t kPriorityIrqOn = 0xe0, kPriorityIrqOff = 0x60;
+
     explicit GicDriver(Kernel& k) : os_(k) {}
 
     void init_distributor();
     void init_cpu(int cpu); ///< redistributor and CPU interface of the calling CPU
     void send(int cpu, Ipi ipi);
-    void request_percpu(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler);
+    void request_percpu(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler,
+                        bool nmi = false);
+    /// Gives a per-CPU interrupt of the calling CPU the priority of an NMI.
+    void prepare_percpu_nmi(unsigned intid);
     void enable_percpu(unsigned intid, bool on);
     /// Acknowledges and handles until nothing is pending. `regs`: interrupted registers.
     void handle(ke::PtRegs& regs);
@@ -53,6 +59,7 @@ class GicDriver {
         std::string name;
         std::function<bool(ke::PtRegs&)> handler;
         std::array<std::uint64_t, ke::kMaxCpus> count{};
+        bool nmi{};
     };
     const std::vector<PercpuIrq>& percpu_irqs() const { return percpu_; }
     std::uint64_t ipi_count(int cpu, Ipi i) const {
@@ -61,6 +68,9 @@ class GicDriver {
 
   private:
     void dispatch(unsigned intid, ke::PtRegs& regs);
+    void handle_one(unsigned intid, ke::PtRegs& regs);
+    void handle_nmi(unsigned intid, ke::PtRegs& regs);
+    void handle_irq_from_irqsoff(ke::PtRegs& regs);
     void handle_ipi(Ipi ipi);
 
     Kernel& os_;

@@ -46,7 +46,7 @@ void child_returns(Kernel& k, Task& child) {
 /// Process 1: waits for its children until the program has ended.
 void init_main(Kernel& k, Task& init, int program_pid) {
     k.sched().finish_switch();
-    k.core().set_irq_mask(false);
+    k.local_irq_enable();
     for (;;) {
         WaitResult r;
         const std::int64_t pid = do_wait(k, init, 0, 0, 0x40000004 /* WEXITED | __WALL */, r);
@@ -112,7 +112,7 @@ Task& create_init_task(Kernel& k, const InitProgram& program) {
 
     t->fibre = std::make_unique<Fibre>([&k, t, program] {
         k.sched().finish_switch();
-        k.core().set_irq_mask(false);
+        k.local_irq_enable();
         t->kernel_since_ps = k.core().now().v;
         FileHandle file;
         std::int64_t r = k.vfs().openat(-100, program.path, 0, 0, file);

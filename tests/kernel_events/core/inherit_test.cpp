@@ -20,7 +20,7 @@ TEST_CASE("children count for the original", "[CORE-187][CORE-302][CORE-493][COR
     w.k.count(0, kInstructions, 5);
     FakeTask& child = w.fork(101);
     REQUIRE(w.event(fd).child_list.size() == 1);
-    PerfEvent& copy = *w.event(fd).child_list[0];
+    PerfEvent& copy = *w.event(fd).child_list.front();
     CHECK(copy.id != w.event(fd).id);
     CHECK(primary_event_id(copy) == w.event(fd).id);
     CHECK(copy.count == 0);
@@ -56,7 +56,7 @@ TEST_CASE("who inherits", "[CORE-493][CORE-496][CORE-497]") {
     w.must_open(plain);
     FakeTask& process = w.fork(101, 0);
     CHECK(process.perf_event_ctxp[0]->nr_events == 1);
-    CHECK(w.event(off_fd).child_list[0]->state == PerfEventState::off);
+    CHECK(w.event(off_fd).child_list.front()->state == PerfEventState::off);
     CHECK(process.perf_event_ctxp[0]->parent_ctx == nullptr);
     FakeTask& t = w.fork(102, kCloneThread);
     CHECK(t.perf_event_ctxp[0]->nr_events == 2);
@@ -101,8 +101,8 @@ TEST_CASE("inherit_stat keeps counts with their tasks", "[CORE-235]") {
     w.k.switch_to(0, &child);
     w.k.count(0, kInstructions, 40);
     w.k.switch_to(0, &w.task);
-    CHECK(w.task.perf_event_ctxp[0]->event_list[0]->count == 3);
-    CHECK(child.perf_event_ctxp[0]->event_list[0]->count == 40);
+    CHECK(w.task.perf_event_ctxp[0]->event_list.front()->count == 3);
+    CHECK(child.perf_event_ctxp[0]->event_list.front()->count == 40);
     CHECK(w.count(fd) == 43);
 }
 
@@ -193,6 +193,6 @@ TEST_CASE("freq children start from the parent's period", "[CORE-271]") {
     const int fd = w.must_open(a);
     w.event(fd).hw.sample_period = 4321;
     w.fork(101);
-    CHECK(w.event(fd).child_list[0]->hw.sample_period == 4321);
-    CHECK(w.event(fd).child_list[0]->hw.period_left == 4321);
+    CHECK(w.event(fd).child_list.front()->hw.sample_period == 4321);
+    CHECK(w.event(fd).child_list.front()->hw.period_left == 4321);
 }

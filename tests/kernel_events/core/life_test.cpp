@@ -57,7 +57,7 @@ TEST_CASE("removal: off the hardware, then the lower of two states", "[CORE-173]
     CHECK(ctx.is_active == 0);
     CHECK_FALSE(ctx.rotate_necessary);
     CHECK(pmu.cpu_context[0]->task_ctx == nullptr);
-    const int pinned = w.must_open(World::on(attr_of(pmu, 2)));
+    const int pinned = w.must_open(attr_of(pmu, 2));
     PerfEvent& p = w.event(pinned);
     p.state = PerfEventState::error;
     w.p().perf_remove_from_context(p, DETACH_GROUP);
@@ -70,7 +70,7 @@ TEST_CASE("removal: off the hardware, then the lower of two states", "[CORE-173]
 
 TEST_CASE("a fork that finds its original being closed copies nothing and does not fail", "[CORE-176]") {
     World w;
-    perf_event_attr a = World::on(World::hw(kCycles));
+    perf_event_attr a = World::hw(kCycles);
     a.inherit = 1;
     const int lead = w.must_open(a);
     a = World::on(World::hw(kInstructions));
@@ -78,7 +78,7 @@ TEST_CASE("a fork that finds its original being closed copies nothing and does n
     const int sibling = w.must_open(a, 0, -1, lead);
     w.event(lead).state = PerfEventState::dead;
     FakeTask& child = w.fork(200);
-    w.event(lead).state = PerfEventState::off;
+    w.event(lead).state = PerfEventState::off; // as it was
     // The sibling's copy is on its own then.
     REQUIRE(hw_ctx(child).nr_events == 1);
     PerfEvent& copy = *hw_ctx(child).event_list.front();
