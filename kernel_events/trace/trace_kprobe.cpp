@@ -48,6 +48,17 @@ class KernelFetch final : public FetchContext {
     Kprobes& kprobes_;
 };
 
+/// The function that begins at `name` + `offset`, which may be counted from the start of the text, as perf probe does.
+/// `known` is false if there is no such name.
+std::optional<KernelSymbol> function_at(Kernel& k, Kprobes& kprobes, std::string_view name, std::uint64_t offset,
+                                        bool& known) {
+    const std::optional<KernelSymbol> base =
+        name == "_text" || name == "_stext" ? static_cast<KernelSymbol>(0) : Kprobes::find_symbol(name);
+    known = base.has_value();
+    if (!base) return std::nullopt;
+    return offset ? kprobes.symbol_at(k.kernel_symbol_address(*base) + offset) : base;
+}
+
 } // namespace
 
 std::string TraceKprobe::place() const {
@@ -105,6 +116,7 @@ int TraceKprobes::create(std::vector<std::string> argv) {
     std::optional<KernelSymbol> symbol;
     std::string name;
     unsigned flags = TPARG_FL_KERNEL;
+    std::int64_t offset = 0;
     const bool by_address = parse_unsigned(spec, address);
     if (by_address) {
         symbol = kprobes_.symbol_at(address);
@@ -117,18 +129,17 @@ int TraceKprobes::create(std::vector<std::string> argv) {
             is_return = true;
             name.resize(percent);
         }
-        std::int64_t offset = 0;
         if (const auto sign = name.find_first_of("+-"); sign != std::string::npos) {
             if (!parse_signed(std::string_view(name).substr(name[sign] == '+' ? sign + 1 : sign), offset) || offset < 0)
                 return parse.err(1, 0, "Invalid probed address or symbol", -EINVAL);
             name.resize(sign);
         }
-        symbol = Kprobes::find_symbol(name);
-        if (symbol && offset == 0) flags |= TPARG_FL_FENTRY;
-        if (symbol && offset && is_return)
-            return parse.err(1, 0, "Retprobe address must be an function entry", -EINVAL);
-        if (!symbol) return parse.err(1, 0, "Invalid probed address or symbol", -ENOENT);
-        if (offset) {
+        bool known = false;
+        symbol = function_at(k_, kprobes_, name, static_cast<std::uint64_t>(offset), known);
+        if (symbol) flags |= TPARG_FL_FENTRY;
+        if (!known) return parse.err(1, 0, "Invalid probed address or symbol", -ENOENT);
+        if (!symbol && is_return) return parse.err(1, 0, "Retprobe address must be an function entry", -EINVAL);
+        if (!symbol) {
             k_.pr_info("kprobe: inside of " + name + ": only entries of functions can be probed");
             return parse.err(1, 0, "Failed to register probe event", -EINVAL);
         }
@@ -144,11 +155,13 @@ int TraceKprobes::create(std::vector<std::string> argv) {
             std::snprintf(text, sizeof text, "%c_0x%llx", is_return ? 'r' : 'p',
                           static_cast<unsigned long long>(address));
         else
-            std::snprintf(text, sizeof text, "%c_%s_0", is_return ? 'r' : 'p', name.c_str());
+            std::snprintf(text, sizeof text, "%c_%s_%lld", is_return ? 'r' : 'p', name.c_str(),
+                          static_cast<long long>(offset));
         event = text;
     }
     std::unique_ptr<TraceKprobe> tk = alloc(std::move(group), std::move(event), is_return);
     tk->symbol = name;
+    if (offset) tk->symbol.append("+").append(std::to_string(offset));
     tk->by_address = by_address;
     tk->kprobe.maxactive = static_cast<unsigned>(maxactive);
     const SymbolLookup lookup = [this](std::string_view s) {
@@ -289,9 +302,10 @@ int TraceKprobes::perf_kprobe_init(PerfEvent& event, bool is_return) {
     }
     std::optional<KernelSymbol> symbol;
     if (!func.empty()) {
-        symbol = Kprobes::find_symbol(func);
-        if (!symbol) return -ENOENT;
-        if (event.attr.probe_offset) {
+        bool known = false;
+        symbol = function_at(k_, kprobes_, func, event.attr.probe_offset, known);
+        if (!known) return -ENOENT;
+        if (!symbol) {
             if (event.attr.probe_offset % 4 == 0 && !is_return)
                 k_.pr_info("kprobe: inside of " + func + ": only entries of functions can be probed");
             return -EINVAL;

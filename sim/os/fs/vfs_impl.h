@@ -13,6 +13,8 @@
 
 namespace rkperf::os {
 
+class UnixSocket;
+
 /// What a path leads to: a name, or a file that has none (/proc/PID/fd/N of a pipe).
 struct Found {
     DentryPtr dentry;
@@ -110,6 +112,9 @@ class VfsImpl final : public Vfs {
     int may_create(const Parent& p);
     int may_delete(const Parent& p, const DentryPtr& victim, bool directory);
     int setattr_allowed(const DentryPtr& d, bool owner_only);
+    /// Sockets by their abstract names.
+    using SocketNames = std::map<std::string, std::weak_ptr<UnixSocket>>;
+    const std::shared_ptr<SocketNames>& abstract_names() const { return socket_names_; }
     int chmod_node(const DentryPtr& d, std::uint32_t mode);
     int chown_node(const DentryPtr& d, std::uint32_t uid, std::uint32_t gid);
     int utimes_node(const DentryPtr& d, const std::int64_t times[4]);
@@ -131,3 +136,4 @@ class VfsImpl final : public Vfs {
 };
 
 } // namespace rkperf::os
+    std::shared_ptr<SocketNames> socket_names_{std::make_shared<SocketNames>()};
