@@ -116,7 +116,8 @@ struct PerfPerCpu {
     std::uint64_t perf_throttled_seq{};
     int perf_throttled_count{};
     std::uint64_t running_sample_length{};
-    std::vector<PerfCpuContext*> sched_cb_list; ///< whose drivers see every switch, newest first
+    std::vector<PerfCpuContext*> cgrp_cpuctx_list; ///< with enabled cgroup events, newest first
+    std::vector<PerfCpuContext*> sched_cb_list;    ///< whose drivers see every switch, newest first
 };
 
 /// The open file of an event: what read, poll, ioctl, mmap and close of its descriptor do.
@@ -377,6 +378,18 @@ struct Perf::Impl {
     void perf_sched_cb_inc(Pmu& pmu); ///< for drivers: sched_task at every switch of this CPU
     void perf_sched_cb_dec(Pmu& pmu);
     void perf_pmu_sched_task(TaskBase& prev, TaskBase& next, bool sched_in);
+
+    // --- core/cgroup.cpp ---
+    int perf_cgroup_connect(PerfEvent& event, int fd, const PerfEvent* group_leader);
+    bool perf_cgroup_match(const PerfEvent& event); ///< is a task of its cgroup current?
+    void perf_cgroup_event_enable(PerfEvent& event, PerfEventContext& ctx);
+    void perf_cgroup_event_disable(PerfEvent& event, PerfEventContext& ctx);
+    void perf_cgroup_switch(TaskBase& task); ///< the task becomes current, or has moved while it is
+    void perf_cgroup_set_timestamp(PerfCpuContext& cpuctx);
+    void update_cgrp_time_from_cpuctx(PerfCpuContext& cpuctx, bool final);
+    void update_cgrp_time_from_event(PerfEvent& event);
+    /// The cgroup's clock on the event's CPU, brought up to `now` if given.
+    std::uint64_t perf_cgroup_event_time(const PerfEvent& event, const std::uint64_t* now);
 
     // --- core/rotate.cpp ---
     void perf_mux_hrtimer_init(PerfCpuContext& cpuctx, int cpu);

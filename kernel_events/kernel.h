@@ -216,10 +216,36 @@ class FileRef {
     virtual void kill_fasync(int band) = 0;
 };
 
+/// Device and number of a namespace's file (struct perf_ns_link_info).
+struct NsLinkInfo {
+    std::uint64_t dev{}, ino{};
+};
+
+/// A cgroup's clock on one CPU (struct perf_cgroup_info), ns.
+struct PerfCgroupInfo {
+    std::uint64_t time{}, timestamp{}, timeoffset{};
+    bool active{};
+};
+
+/// A cgroup as perf sees it (struct perf_cgroup and its css).
+struct PerfCgroup {
+    virtual ~PerfCgroup() = default;
+    virtual std::string path() const = 0; ///< from the hierarchy's root
+    std::uint64_t id{};
+    PerfCgroup* parent{};
+    bool online{true};
+    std::array<PerfCgroupInfo, kMaxCpus> info{}; ///< owned by perf
+    bool is_descendant(const PerfCgroup& of) const {
+        for (const PerfCgroup* c = this; c; c = c->parent)
+            if (c == &of) return true;
+        return false;
+    }
+};
+
 /// What perf_event_open asks security modules about (PERF_SECURITY_*).
 enum class PerfSecurity : std::uint8_t { open, cpu, kernel, tracepoint };
 
-enum class Capability : std::uint8_t { perfmon, sys_admin, sys_ptrace, ipc_lock, kill };
+enum class Capability : std::uint8_t { perfmon, sys_admin, sys_ptrace, ipc_lock, kill, bpf, net_admin };
 
 /// A readable and maybe writable file below /sys, /proc/sys or tracefs.
 struct Attribute {
@@ -332,7 +358,35 @@ class Kernel {
     virtual void get_task(TaskBase* task) = 0;
     virtual void put_task(TaskBase* task) = 0;
     virtual void update_task_clock(TaskBase* task) = 0;
+    /// The pid namespace that current lives in, for pid_nr_ns; null: the initial one.
+    virtual std::shared_ptr<const void> task_active_pid_ns() { return nullptr; }
+    /// A number of the initial namespace (TaskBase::pid, tgid) as seen from another; 0: not to be seen there.
+    virtual std::int32_t pid_nr_ns(std::int32_t pid, const void* ns) {
+        (void)ns;
+        return pid;
+    }
+    /// Namespaces of a task in the order of NAMESPACES records: net, uts, ipc, pid, user, mnt, cgroup. All zero: none.
+    virtual std::array<NsLinkInfo, 7> task_namespaces(TaskBase&) { return {}; }
+    /// The cgroup that counts for a task: the nearest above it that has the perf_event controller. Null: no cgroups.
+    virtual std::shared_ptr<PerfCgroup> perf_cgroup_from_task(TaskBase&) { return nullptr; }
+    /// css_tryget_online_from_dir: -EBADF, -ENOENT; -EINVAL from a kernel without cgroups.
+    virtual std::shared_ptr<PerfCgroup> perf_cgroup_of_fd(int fd, int& error) {
+        (void)fd;
+        error = -EINVAL;
+        return nullptr;
+    }
     virtual bool capable(Capability cap) = 0;
+    // --- what BPF programs may ask for ---
+    virtual std::uint64_t current_uid_gid() { return 0; } ///< gid << 32 | uid, of the initial user namespace
+    virtual std::uint32_t get_random_u32() { return 0; }
+    virtual int send_signal(int signo, bool thread) { ///< to current: 0, -EINVAL, -EPERM
+        (void)signo, (void)thread;
+        return -EINVAL;
+    }
+    virtual bool copy_to_user_nofault(std::uint64_t to, const void* from, std::size_t n) {
+        (void)to, (void)from, (void)n;
+        return false;
+    }
     /// Hooks of security modules: 0, or a negative errno that ends what was asked for. A kernel without any allows all.
     virtual int security_perf_event_open(PerfSecurity) { return 0; }
     virtual int security_perf_event_alloc(PerfEvent&) { return 0; }

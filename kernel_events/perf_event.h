@@ -19,6 +19,8 @@
 
 namespace rkperf::ke {
 
+class Bpf;
+class BpfProg;
 class DebugMonitors;
 class Kprobes;
 class Uprobes;
@@ -116,7 +118,9 @@ struct PerfEvent : EventLinks {
     std::uint64_t pending_addr{};
     IrqWork pending_irq;
     int clock{-1}; ///< CLOCK_* of its records' TIME, -1: local_clock
-    std::function<void(PerfEvent&, PerfSampleData&, PtRegs&)> overflow_handler; ///< empty: perf_event_output
+    std::function<void(PerfEvent&, PerfSampleData&, PtRegs&)> overflow_handler;      ///< empty: perf_event_output
+    std::function<void(PerfEvent&, PerfSampleData&, PtRegs&)> orig_overflow_handler; ///< behind a BPF program
+    std::shared_ptr<BpfProg> prog;                                                   ///< PERF_EVENT_IOC_SET_BPF
     std::function<void(PerfEvent&)> destroy;
     FileOperations* file{};
     TraceEventCall* tp_event{};                          ///< of tracing events: what it is attached to
@@ -124,6 +128,9 @@ struct PerfEvent : EventLinks {
     std::vector<PerfAddrFilter> addr_filters;            ///< of a root event; its copies use them, too
     std::vector<PerfAddrFilterRange> addr_filter_ranges; ///< by number of the filter
     unsigned addr_filters_gen{};                         ///< changes with the ranges
+    std::shared_ptr<const void> ns;                      ///< pid namespace of who opened it; null: the initial one
+    std::shared_ptr<PerfCgroup> cgrp;                    ///< PERF_FLAG_PID_CGROUP
+    bool cgrp_counted{};                                 ///< one of its context's nr_cgroups
     PerfEvent* aux_event{}; ///< whose AUX data its samples hold, or to whose AUX area its driver writes
     int refcount{1};
 };
@@ -252,6 +259,7 @@ struct PerfEventContext {
     PerfEventContext* parent_ctx{};
     std::uint64_t parent_gen{}, generation{};
     int pin_count{};
+    int nr_cgroups{}; ///< enabled cgroup events (of a CPU's context)
     int nr_pending{}; ///< events with a SIGTRAP under way: the context must not be swapped
     std::unique_ptr<Mutex> mutex;
     std::unique_ptr<TaskContextData> task_ctx_data;
@@ -264,8 +272,9 @@ struct PerfCpuContext {
     PerfEventContext* task_ctx{};
     int active_oncpu{};
     bool exclusive{};
-    int sched_cb_usage{}; ///< perf_sched_cb_inc
-    HrTimer hrtimer;      ///< rotation
+    int sched_cb_usage{};             ///< perf_sched_cb_inc
+    std::shared_ptr<PerfCgroup> cgrp; ///< whose events are on, while there are cgroup events
+    HrTimer hrtimer;                  ///< rotation
     bool hrtimer_active{};
     std::uint64_t hrtimer_interval_ns{};
     bool online{true};
@@ -325,8 +334,10 @@ class Perf {
     void perf_event_exec(); ///< enable_on_exec, remove_on_exec
     void perf_event_comm(TaskBase& task, bool exec);
     void perf_event_namespaces(TaskBase& task);
-    void perf_event_mmap(const VmaInfo& vma); ///< of current
-    int perf_event_task_disable();            ///< prctl
+    void perf_event_cgroup(PerfCgroup& cgroup); ///< it has come online: CGROUP record
+    void perf_cgroup_attach(TaskBase& task);    ///< a task that runs has moved to another cgroup
+    void perf_event_mmap(const VmaInfo& vma);   ///< of current
+    int perf_event_task_disable();              ///< prctl
     int perf_event_task_enable();
     // --- software events ---
     void perf_sw_event(std::uint32_t event_id, std::uint64_t nr, PtRegs* regs, std::uint64_t addr);
@@ -339,6 +350,7 @@ class Perf {
 
     Kernel& kernel() { return kernel_; }
     DebugMonitors& debug_monitors() { return *debug_monitors_; }
+    Bpf& bpf() { return *bpf_; }
     Kprobes& kprobes() { return *kprobes_; }
     Uprobes* uprobes() { return uprobes_.get(); } ///< null on a kernel without Kernel::uprobe_services
     HwBreakpoints& hw_breakpoints() { return *hw_breakpoints_; }
@@ -349,6 +361,7 @@ class Perf {
     Kernel& kernel_;
     std::unique_ptr<DebugMonitors> debug_monitors_;
     std::unique_ptr<Kprobes> kprobes_;
+    std::unique_ptr<Bpf> bpf_;
     std::unique_ptr<Uprobes> uprobes_;
     Tracepoints* tracepoints_{}; ///< impl_'s
     std::unique_ptr<HwBreakpoints> hw_breakpoints_;

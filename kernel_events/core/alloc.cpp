@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Life of an event: allocation, choice of its PMU, global accounting, release (CORE-009, 070 to 092, 175).
+#include "kernel_events/bpf/bpf.h"
 #include "kernel_events/core/context_lock.h"
 
 #include <time.h>
@@ -44,7 +45,7 @@ constexpr CountedKind kCountedKinds[] = {
 /// Does the event need the hooks in the scheduler?
 bool needs_sched_hooks(const PerfEvent& e) {
     return (e.attach_state & (PERF_ATTACH_TASK | PERF_ATTACH_SCHED_CB)) || e.attr.context_switch ||
-           (e.attr.sample_type & PERF_SAMPLE_BRANCH_STACK);
+           (e.attr.sample_type & PERF_SAMPLE_BRANCH_STACK) || e.cgrp;
 }
 
 } // namespace
@@ -136,6 +137,7 @@ PerfEvent* Perf::Impl::perf_event_alloc(const perf_event_attr& attr, const Event
     event.group_leader = request.group_leader ? request.group_leader : &event;
     event.parent = request.parent;
     event.id = event.own_id = ++perf_event_id;
+    event.ns = kernel.task_active_pid_ns();
     if (event.parent) {
         event.event_caps = event.parent->event_caps;
         event.clock = event.parent->clock;
@@ -187,8 +189,8 @@ PerfEvent* Perf::Impl::perf_event_alloc(const perf_event_attr& attr, const Event
     initialised = true;
     if (pmu->task_ctx_nr == Pmu::TaskContext::invalid && request.cgroup_fd != -1) return fail(-EINVAL);
     if (event.attr.aux_output && !(pmu->capabilities & Pmu::PERF_PMU_CAP_AUX_OUTPUT)) return fail(-EOPNOTSUPP);
-    // No descriptor of this kernel is a cgroup's directory.
-    if (request.cgroup_fd != -1) return fail(-EBADF);
+    if (request.cgroup_fd != -1)
+        if (const int e = perf_cgroup_connect(event, request.cgroup_fd, request.group_leader)) return fail(e);
     if (const int e = exclusive_event_init(event)) return fail(e);
     if (has_addr_filter(event)) {
         event.addr_filter_ranges.resize(pmu->nr_addr_filters);
@@ -259,6 +261,7 @@ void Perf::Impl::_free_event(PerfEvent& event) {
         ring_buffer_attach(event, nullptr);
     }
     if (!event.parent && (event.attr.sample_type & PERF_SAMPLE_CALLCHAIN)) put_callchain_buffers();
+    perf.bpf().perf_event_free_bpf_prog(event);
     if (event.destroy) event.destroy(event);
     // The driver's destroy may look at the target, so it goes last.
     if (event.hw.target) kernel.put_task(event.hw.target);

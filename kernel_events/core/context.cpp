@@ -142,6 +142,7 @@ void Perf::Impl::list_add_event(PerfEvent& event, PerfEventContext& ctx) {
     KernelFrame frame(kernel, KernelSymbol::list_add_event);
     event.attach_state |= PERF_ATTACH_CONTEXT;
     event.tstamp = perf_event_time(event);
+    if (event.state > PerfEventState::off) perf_cgroup_event_enable(event, ctx);
     if (event.group_leader == &event) {
         event.group_caps = event.event_caps;
         add_event_to_groups(event, ctx);

@@ -16,7 +16,10 @@ void Perf::Impl::__event_disable(PerfEvent& event, PerfCpuContext& cpuctx, PerfE
 void Perf::Impl::__perf_event_disable(PerfEvent& event, PerfCpuContext* cpuctx, PerfEventContext& ctx) {
     KernelFrame frame(kernel, KernelSymbol::__perf_event_disable);
     if (event.state < PerfEventState::inactive) return;
-    if (ctx.is_active & EVENT_TIME) update_context_time(ctx);
+    if (ctx.is_active & EVENT_TIME) {
+        update_context_time(ctx);
+        update_cgrp_time_from_event(event);
+    }
     PerfCpuContext& here = cpuctx ? *cpuctx : get_cpu_context(ctx);
     if (&event == event.group_leader)
         group_sched_out(event, here, ctx);

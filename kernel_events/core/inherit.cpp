@@ -42,6 +42,10 @@ PerfEvent* Perf::Impl::inherit_event(PerfEvent& source, TaskBase& child, PerfEve
     }
     event->ctx = &child_ctx;
     event->overflow_handler = parent.overflow_handler;
+    if (parent.orig_overflow_handler) {
+        event->orig_overflow_handler = parent.orig_overflow_handler;
+        event->prog = parent.prog;
+    }
     perf_event__header_size(*event);
     perf_event__id_header_size(*event);
     {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The subsystem as a whole: start, CPUs that come and go (CORE-079, 094, 509 to 511).
+#include "kernel_events/bpf/bpf.h"
 #include "kernel_events/debug_monitors.h"
 #include "kernel_events/hw_breakpoint.h"
 #include "kernel_events/internal.h"
@@ -15,6 +16,7 @@ Perf::Perf(Kernel& kernel, PerfConfig config)
       kprobes_(std::make_unique<Kprobes>(kernel)),
       uprobes_(kernel.uprobe_services() ? std::make_unique<Uprobes>(kernel, *kernel.uprobe_services()) : nullptr),
       impl_(std::make_unique<Impl>(*this, kernel, std::move(config))) {
+    bpf_ = std::make_unique<Bpf>(*this, kernel);
     if (uprobes_) uprobes_->init(*debug_monitors_);
     hw_breakpoints_ = std::make_unique<HwBreakpoints>(*impl_, *debug_monitors_);
 }
@@ -47,6 +49,7 @@ void Perf::perf_event_init() {
     register_breakpoint_pmu(p);
     register_core_pmus(p);
     p.register_sysctls();
+    bpf_->init();
 }
 
 void Perf::cpu_starting(int cpu) {

@@ -75,7 +75,7 @@ void Perf::Impl::perf_install_in_context(PerfEventContext& ctx, PerfEvent& event
     KernelFrame frame(kernel, KernelSymbol::perf_install_in_context);
     event.ctx = &ctx;
     // An event that is off needs no scheduling, unless it is the first, which starts the context's time.
-    if (effective_state(event) == PerfEventState::off && ctx.nr_events) {
+    if (effective_state(event) == PerfEventState::off && ctx.nr_events && !event.cgrp) {
         IrqGuard irq(kernel);
         if (!ctx.dead) add_event_to_ctx(event, ctx);
         return;
@@ -90,6 +90,9 @@ void Perf::Impl::perf_install_in_context(PerfEventContext& ctx, PerfEvent& event
             reprogram = ctx.task == kernel.current();
             if (task_curr(*ctx.task) && !reprogram) return -ESRCH;
         }
+        // Without a task of its cgroup here it only joins the list.
+        if (event.state > PerfEventState::off && event.cgrp)
+            reprogram = kernel.perf_cgroup_from_task(*kernel.current())->is_descendant(*event.cgrp);
         if (reprogram) {
             ctx_sched_out(ctx, cpuctx, EVENT_TIME);
             add_event_to_ctx(event, ctx);
@@ -117,7 +120,10 @@ void Perf::Impl::__perf_remove_from_context(PerfEvent& event, PerfCpuContext& cp
                                             unsigned long flags) {
     KernelFrame frame(kernel, KernelSymbol::__perf_remove_from_context);
     PerfEventState state = PerfEventState::off;
-    if (ctx.is_active & EVENT_TIME) update_context_time(ctx);
+    if (ctx.is_active & EVENT_TIME) {
+        update_context_time(ctx);
+        update_cgrp_time_from_cpuctx(cpuctx, false);
+    }
     if (flags & DETACH_EXIT) state = PerfEventState::exit;
     if (flags & DETACH_DEAD) {
         event.pending_disable = true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ioctl on an event, redirecting its output, and the file operations of its descriptor (CORE-310 to 327, 362 to 368).
+#include "kernel_events/bpf/bpf.h"
 #include "kernel_events/core/context_lock.h"
 
 #include <sys/ioctl.h>
@@ -59,20 +60,12 @@ int Perf::Impl::perf_event_set_filter(PerfEvent& event, std::uint64_t arg) {
     return has_addr_filter(event) ? perf_event_set_addr_filter(event, filter) : event.pmu->set_filter(event, filter);
 }
 
-int Perf::Impl::perf_event_set_bpf_prog(PerfEvent&, int fd) {
-    // No descriptor of this kernel is a BPF program.
-    return kernel.fget(fd) ? -EINVAL : -EBADF;
+int Perf::Impl::perf_event_set_bpf_prog(PerfEvent& event, int fd) {
+    return perf.bpf().perf_event_set_bpf_prog(event, fd);
 }
 
 int Perf::Impl::perf_event_query_prog_array(PerfEvent& event, std::uint64_t info) {
-    constexpr std::uint32_t kMaxProgs = 64;
-    if (!perfmon_capable()) return -EPERM;
-    if (event.attr.type != PERF_TYPE_TRACEPOINT) return -EINVAL;
-    perf_event_query_bpf query{};
-    if (!kernel.copy_from_user(&query, info, sizeof query)) return -EFAULT;
-    if (query.ids_len > kMaxProgs) return -E2BIG;
-    const std::uint32_t none = 0;
-    return kernel.copy_to_user(info + offsetof(perf_event_query_bpf, prog_cnt), &none, sizeof none) ? 0 : -EFAULT;
+    return perf.bpf().perf_event_query_prog_array(event, info);
 }
 
 std::int64_t Perf::Impl::perf_ioctl(PerfEvent& event, std::uint32_t cmd, std::uint64_t arg) {

@@ -37,16 +37,30 @@ void add_member(const PerfEvent& e, std::uint64_t format, std::vector<std::uint6
 
 } // namespace
 
-std::uint32_t perf_event_pid(const TaskBase& task) { return task.dead ? ~0u : static_cast<std::uint32_t>(task.tgid); }
-std::uint32_t perf_event_tid(const TaskBase& task) { return task.dead ? ~0u : static_cast<std::uint32_t>(task.pid); }
+namespace {
+
+std::uint32_t perf_event_pid_type(Perf::Impl& perf, const PerfEvent& event, const TaskBase& task, std::int32_t pid) {
+    if (task.dead) return ~0u;
+    const PerfEvent& root = event.parent ? *event.parent : event;
+    return static_cast<std::uint32_t>(root.ns ? perf.kernel.pid_nr_ns(pid, root.ns.get()) : pid);
+}
+
+} // namespace
+
+std::uint32_t perf_event_pid(Perf::Impl& perf, const PerfEvent& event, const TaskBase& task) {
+    return perf_event_pid_type(perf, event, task, task.tgid);
+}
+std::uint32_t perf_event_tid(Perf::Impl& perf, const PerfEvent& event, const TaskBase& task) {
+    return perf_event_pid_type(perf, event, task, task.pid);
+}
 
 void __perf_event_header__init_id(Perf::Impl& perf, PerfSampleData& data, PerfEvent& event, std::uint64_t sample_type) {
     data.type = event.attr.sample_type;
     if (sample_type & PERF_SAMPLE_TID) {
         perf.kernel.charge(cost::kPrepareTid);
         const TaskBase& task = *perf.kernel.current();
-        data.pid = perf_event_pid(task);
-        data.tid = perf_event_tid(task);
+        data.pid = perf_event_pid(perf, event, task);
+        data.tid = perf_event_tid(perf, event, task);
     }
     if (sample_type & PERF_SAMPLE_TIME) {
         perf.kernel.charge(cost::kPrepareTime);
@@ -136,8 +150,8 @@ void Perf::Impl::perf_log_itrace_start(PerfEvent& event) {
     if (!(root.pmu->capabilities & Pmu::PERF_PMU_CAP_ITRACE) || (root.attach_state & PERF_ATTACH_ITRACE)) return;
     const TaskBase& task = *kernel.current();
     perf_output_record(*this, root, PERF_RECORD_ITRACE_START, 0, 8, [&](RecordBody& body) {
-        body.put(perf_event_pid(task));
-        body.put(perf_event_tid(task));
+        body.put(perf_event_pid(*this, root, task));
+        body.put(perf_event_tid(*this, root, task));
     });
 }
 

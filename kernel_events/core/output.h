@@ -11,9 +11,10 @@
 
 namespace rkperf::ke {
 
-/// Process and thread id in records; all ones for a task that nobody can find any more (CORE-014).
-std::uint32_t perf_event_pid(const TaskBase& task);
-std::uint32_t perf_event_tid(const TaskBase& task);
+/// Process and thread id in an event's records, as the pid namespace of who opened it has them: 0 if it does not see the
+/// task, all ones for a task that nobody can find any more (CORE-014).
+std::uint32_t perf_event_pid(Perf::Impl& perf, const PerfEvent& event, const TaskBase& task);
+std::uint32_t perf_event_tid(Perf::Impl& perf, const PerfEvent& event, const TaskBase& task);
 
 /// Fills the identification fields of `data` that `sample_type` has.
 void __perf_event_header__init_id(Perf::Impl& perf, PerfSampleData& data, PerfEvent& event, std::uint64_t sample_type);

@@ -32,7 +32,10 @@ void Perf::Impl::__perf_event_read(PerfEvent& event, bool group, int& error) {
     PerfEventContext& ctx = *event.ctx;
     // Scheduled out before the call arrived: its values are in the event already.
     if (ctx.cpu < 0 && get_cpu_context(ctx).task_ctx != &ctx) return;
-    if (ctx.is_active & EVENT_TIME) update_context_time(ctx);
+    if (ctx.is_active & EVENT_TIME) {
+        update_context_time(ctx);
+        update_cgrp_time_from_event(event);
+    }
     perf_event_update_time(event);
     if (group) perf_event_update_sibling_time(event);
     if (event.state != PerfEventState::active) return;
@@ -66,7 +69,10 @@ int Perf::Impl::perf_event_read(PerfEvent& event, bool group) {
         IrqGuard irq(kernel);
         if (event.state != PerfEventState::inactive) continue;
         // The time of a task that sleeps stands still.
-        if (event.ctx->is_active & EVENT_TIME) update_context_time(*event.ctx);
+        if (event.ctx->is_active & EVENT_TIME) {
+            update_context_time(*event.ctx);
+            update_cgrp_time_from_event(event);
+        }
         perf_event_update_time(event);
         if (group) perf_event_update_sibling_time(event);
         return 0;

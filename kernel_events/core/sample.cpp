@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kTaskSize = std::uint64_t{1} << 48;
 constexpr std::uint64_t kMaxRecord = 0xffff; ///< perf_event_header::size is 16 bits
-/// There is one cgroup, the root of the hierarchy.
+/// Of a kernel without cgroups, whose hierarchy would have but this one.
 constexpr std::uint64_t kRootCgroupId = 1;
 
 std::uint16_t add(std::uint16_t size, std::uint64_t more) { return static_cast<std::uint16_t>(size + more); }
@@ -149,7 +149,10 @@ void perf_prepare_sample(Perf::Impl& perf, perf_event_header& header, PerfSample
         size = add(size, 8 + words_of(event.attr.sample_regs_intr));
     }
     if (missing & PERF_SAMPLE_PHYS_ADDR) data.phys_addr = perf_virt_to_phys(kernel, data.addr);
-    if (missing & PERF_SAMPLE_CGROUP) data.cgroup = kRootCgroupId;
+    if (missing & PERF_SAMPLE_CGROUP) {
+        const auto cgroup = kernel.perf_cgroup_from_task(*kernel.current());
+        data.cgroup = cgroup ? cgroup->id : kRootCgroupId;
+    }
     if (missing & PERF_SAMPLE_DATA_PAGE_SIZE) data.data_page_size = data.addr ? kernel.page_size_at(data.addr) : 0;
     if (missing & PERF_SAMPLE_CODE_PAGE_SIZE) data.code_page_size = data.ip ? kernel.page_size_at(data.ip) : 0;
     if (type & PERF_SAMPLE_AUX) {

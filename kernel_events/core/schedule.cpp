@@ -25,7 +25,8 @@ bool Perf::Impl::pmu_filter_match(PerfEvent& event) {
 }
 
 bool Perf::Impl::event_filter_match(PerfEvent& event) {
-    return (event.cpu == -1 || event.cpu == kernel.smp_processor_id()) && pmu_filter_match(event);
+    return (event.cpu == -1 || event.cpu == kernel.smp_processor_id()) && perf_cgroup_match(event) &&
+           pmu_filter_match(event);
 }
 
 void Perf::Impl::event_sched_out(PerfEvent& event, PerfCpuContext& cpuctx, PerfEventContext& ctx) {
@@ -165,7 +166,10 @@ void Perf::Impl::ctx_sched_in(PerfEventContext& ctx, PerfCpuContext& cpuctx, int
     KernelFrame frame(kernel, KernelSymbol::ctx_sched_in);
     int is_active = ctx.is_active;
     // Time that passed while the context was off does not count.
-    if (!(is_active & EVENT_TIME)) __update_context_time(ctx, false);
+    if (!(is_active & EVENT_TIME)) {
+        __update_context_time(ctx, false);
+        perf_cgroup_set_timestamp(cpuctx);
+    }
     ctx.is_active |= event_type | EVENT_TIME;
     if (ctx.cpu < 0 && !is_active) cpuctx.task_ctx = &ctx;
     is_active ^= ctx.is_active;
@@ -177,7 +181,10 @@ void Perf::Impl::ctx_sched_out(PerfEventContext& ctx, PerfCpuContext& cpuctx, in
     if (!ctx.nr_events) return;
     KernelFrame frame(kernel, KernelSymbol::ctx_sched_out);
     int is_active = ctx.is_active;
-    if (is_active & EVENT_TIME) update_context_time(ctx);
+    if (is_active & EVENT_TIME) {
+        update_context_time(ctx);
+        update_cgrp_time_from_cpuctx(cpuctx, &ctx == &cpuctx.ctx);
+    }
     ctx.is_active &= ~event_type;
     if (!(ctx.is_active & EVENT_ALL)) ctx.is_active = 0;
     if (ctx.cpu < 0 && !ctx.is_active) cpuctx.task_ctx = nullptr;

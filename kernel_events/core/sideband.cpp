@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records about tasks: FORK, EXIT, COMM, NAMESPACES, SWITCH, READ (CORE-411 to 416, 423 to 425, 428).
+// Records about tasks: FORK, EXIT, COMM, NAMESPACES, SWITCH, READ (CORE-411 to 416, 423 to 425, 428), and about new
+// cgroups (CORE-431).
 #include "kernel_events/core/sideband.h"
 
 #include <linux/perf_event.h>
@@ -8,13 +9,6 @@
 namespace rkperf::ke {
 
 namespace {
-
-/// Namespaces in the order of NAMESPACES records: net, uts, ipc, pid, user, mnt, cgroup. There are only the initial ones;
-/// their numbers are the kernel's (proc_ns.h), mnt and net the first that are given out.
-constexpr std::uint64_t kNamespaceInodes[] = {0xf0000001, 0xeffffffe, 0xefffffff, 0xeffffffc,
-                                              0xeffffffd, 0xf0000000, 0xeffffffb};
-constexpr std::uint64_t kNsfsDevice = 4; ///< 0:4
-static_assert(std::size(kNamespaceInodes) == NR_NAMESPACES);
 
 bool perf_event_task_match(const perf_event_attr& a) { return a.comm || a.mmap || a.mmap2 || a.mmap_data || a.task; }
 
@@ -28,11 +22,11 @@ void Perf::Impl::perf_event_task(TaskBase& task, PerfEventContext* task_ctx, boo
         KernelFrame f(kernel, KernelSymbol::perf_event_task_output);
         perf_output_record(*this, event, fresh ? PERF_RECORD_FORK : PERF_RECORD_EXIT, 0, 24, [&](RecordBody& body) {
             const TaskBase& parent = fresh || !task.real_parent ? *kernel.current() : *task.real_parent;
-            body.put(perf_event_pid(task));
-            body.put(perf_event_pid(parent));
-            body.put(perf_event_tid(task));
+            body.put(perf_event_pid(*this, event, task));
+            body.put(perf_event_pid(*this, event, parent));
+            body.put(perf_event_tid(*this, event, task));
             // EXIT gives the parent's process id twice.
-            body.put(fresh ? perf_event_tid(parent) : perf_event_pid(parent));
+            body.put(fresh ? perf_event_tid(*this, event, parent) : perf_event_pid(*this, event, parent));
             body.put(perf_event_clock(event));
         });
     });
@@ -53,8 +47,8 @@ void Perf::perf_event_comm(TaskBase& task, bool exec) {
         KernelFrame f(kernel_, KernelSymbol::perf_event_comm_output);
         perf_output_record(p, event, PERF_RECORD_COMM, exec ? PERF_RECORD_MISC_COMM_EXEC : 0,
                            8 + RecordBody::string_size(comm), [&](RecordBody& body) {
-                               body.put(perf_event_pid(task));
-                               body.put(perf_event_tid(task));
+                               body.put(perf_event_pid(p, event, task));
+                               body.put(perf_event_tid(p, event, task));
                                body.put_string(comm);
                            });
     });
@@ -64,16 +58,31 @@ void Perf::perf_event_namespaces(TaskBase& task) {
     Impl& p = *impl_;
     if (!p.counts.nr_namespaces) return;
     KernelFrame frame(kernel_, KernelSymbol::perf_event_namespaces);
+    const std::array<NsLinkInfo, NR_NAMESPACES> links = kernel_.task_namespaces(task);
     perf_iterate_sb(p, nullptr, [&](PerfEvent& event) {
         if (!event.attr.namespaces) return;
         perf_output_record(p, event, PERF_RECORD_NAMESPACES, 0, 16 + 16 * NR_NAMESPACES, [&](RecordBody& body) {
-            body.put(perf_event_pid(task));
-            body.put(perf_event_tid(task));
+            body.put(perf_event_pid(p, event, task));
+            body.put(perf_event_tid(p, event, task));
             body.put(std::uint64_t{NR_NAMESPACES});
-            for (const std::uint64_t inode : kNamespaceInodes) {
-                body.put(kNsfsDevice);
-                body.put(inode);
+            for (const NsLinkInfo& link : links) {
+                body.put(link.dev);
+                body.put(link.ino);
             }
+        });
+    });
+}
+
+void Perf::perf_event_cgroup(PerfCgroup& cgroup) {
+    Impl& p = *impl_;
+    if (!p.counts.nr_cgroup) return;
+    KernelFrame frame(kernel_, KernelSymbol::perf_event_cgroup);
+    const std::string path = cgroup.path();
+    perf_iterate_sb(p, nullptr, [&](PerfEvent& event) {
+        if (!event.attr.cgroup) return;
+        perf_output_record(p, event, PERF_RECORD_CGROUP, 0, 8 + RecordBody::string_size(path), [&](RecordBody& body) {
+            body.put(cgroup.id);
+            body.put_string(path);
         });
     });
 }
@@ -90,8 +99,8 @@ void Perf::Impl::perf_event_switch(TaskBase& task, TaskBase* next_prev, bool sch
         perf_output_record(*this, event, cpu_wide ? PERF_RECORD_SWITCH_CPU_WIDE : PERF_RECORD_SWITCH, misc,
                            cpu_wide ? 8 : 0, [&](RecordBody& body) {
                                if (!cpu_wide) return;
-                               body.put(perf_event_pid(*next_prev));
-                               body.put(perf_event_tid(*next_prev));
+                               body.put(perf_event_pid(*this, event, *next_prev));
+                               body.put(perf_event_tid(*this, event, *next_prev));
                            });
     });
 }
@@ -104,8 +113,8 @@ void Perf::Impl::perf_event_read_event(PerfEvent& event, TaskBase& task) {
         perf_event_header header;
         std::uint32_t pid, tid;
     } read_event{{PERF_RECORD_READ, 0, static_cast<std::uint16_t>(16 + event.read_size)},
-                 perf_event_pid(task),
-                 perf_event_tid(task)};
+                 perf_event_pid(*this, event, task),
+                 perf_event_tid(*this, event, task)};
     perf_event_header__init_id(*this, read_event.header, data, event);
     if (perf_output_begin(*this, handle, data, event, read_event.header.size)) return;
     perf_output_put(handle, read_event);

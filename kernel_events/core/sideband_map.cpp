@@ -46,8 +46,8 @@ void Perf::Impl::perf_event_mmap_event(const VmaInfo& vma) {
         perf_output_record(*this, event, a.mmap2 ? PERF_RECORD_MMAP2 : PERF_RECORD_MMAP, misc, size,
                            [&](RecordBody& body) {
                                const TaskBase& task = *kernel.current();
-                               body.put(perf_event_pid(task));
-                               body.put(perf_event_tid(task));
+                               body.put(perf_event_pid(*this, event, task));
+                               body.put(perf_event_tid(*this, event, task));
                                body.put(vma.start);
                                body.put(vma.end - vma.start);
                                body.put(vma.pgoff << kPageShift);

@@ -114,11 +114,15 @@ void Perf::Impl::perf_pmu_sched_task(TaskBase& prev, TaskBase& next, bool sched_
 
 void Perf::perf_event_task_sched_out(TaskBase& task, TaskBase& next) {
     perf_sw_event_sched(PERF_COUNT_SW_CONTEXT_SWITCHES, 1, 0);
+    if (impl_->counts.perf_swevent_enabled[PERF_COUNT_SW_CGROUP_SWITCHES] &&
+        kernel_.perf_cgroup_from_task(task) != kernel_.perf_cgroup_from_task(next))
+        perf_sw_event_sched(PERF_COUNT_SW_CGROUP_SWITCHES, 1, 0);
     if (!impl_->perf_sched_hooks_on()) return;
     KernelFrame frame(kernel_, KernelSymbol::__perf_event_task_sched_out);
     impl_->perf_pmu_sched_task(task, next, false);
     if (impl_->counts.nr_switch) impl_->perf_event_switch(task, &next, false);
     for (int ctxn = 0; ctxn < 2; ++ctxn) impl_->perf_event_context_sched_out(task, ctxn, next);
+    impl_->perf_cgroup_switch(next);
     kernel_.notice(EventNotice{EventNotice::What::task_out, nullptr, static_cast<std::uint64_t>(task.pid),
                                static_cast<std::uint64_t>(kernel_.smp_processor_id())});
 }

@@ -34,10 +34,14 @@ void Perf::Impl::__update_context_time(PerfEventContext& ctx, bool advance) {
 
 void Perf::Impl::update_context_time(PerfEventContext& ctx) { __update_context_time(ctx, true); }
 
-std::uint64_t Perf::Impl::perf_event_time(PerfEvent& event) { return event.ctx ? event.ctx->time : 0; }
+std::uint64_t Perf::Impl::perf_event_time(PerfEvent& event) {
+    if (!event.ctx) return 0;
+    return event.cgrp ? perf_cgroup_event_time(event, nullptr) : event.ctx->time;
+}
 
 std::uint64_t Perf::Impl::perf_event_time_now(PerfEvent& event, std::uint64_t now) {
     if (!event.ctx) return 0;
+    if (event.cgrp) return perf_cgroup_event_time(event, &now);
     return event.ctx->is_active & EVENT_TIME ? now + event.ctx->timeoffset : event.ctx->time;
 }
 
@@ -57,6 +61,12 @@ void Perf::Impl::perf_event_set_state(PerfEvent& event, PerfEventState state) {
     // When a leader goes on or off, its siblings' effective state does too.
     if ((event.state < PerfEventState::inactive) != (state < PerfEventState::inactive))
         perf_event_update_sibling_time(event);
+    if (event.cgrp && event.ctx && (event.attach_state & PERF_ATTACH_CONTEXT)) {
+        if (state > PerfEventState::off)
+            perf_cgroup_event_enable(event, *event.ctx);
+        else
+            perf_cgroup_event_disable(event, *event.ctx);
+    }
     event.state = state;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Perf events attached to trace events (kernel/trace/trace_event_perf.c, perf_tp_event of kernel/events/core.c; CORE-473 to 478).
+#include "kernel_events/bpf/bpf.h"
 #include "kernel_events/internal.h"
 #include "kernel_events/trace/event_filter.h"
 #include "kernel_events/trace/trace_events.h"
@@ -106,7 +107,8 @@ int TraceEvents::ftrace_profile_set_filter(PerfEvent& event, std::string_view te
 }
 
 bool TraceEvents::perf_events_here(const TraceEventCall& call) const {
-    return !call.perf_events[static_cast<unsigned>(perf_.kernel.smp_processor_id())].empty();
+    return !call.prog_array.empty() ||
+           !call.perf_events[static_cast<unsigned>(perf_.kernel.smp_processor_id())].empty();
 }
 
 PerfTraceBuf TraceEvents::perf_trace_buf_alloc(std::size_t size) {
@@ -172,10 +174,17 @@ void TraceEvents::perf_tp_event(TraceEventCall& call, std::uint64_t count, const
     }
 }
 
+bool TraceEvents::trace_call_bpf(TraceEventCall& call, PtRegs& regs) {
+    return call.prog_array.empty() || perf_.perf.bpf().trace_call_bpf(call, {}, regs);
+}
+
 void TraceEvents::perf_trace_buf_submit(PerfTraceBuf& buf, TraceEventCall& call, std::uint64_t count, PtRegs& regs,
                                         TaskBase* task) {
     perf_.kernel.charge(kHitCost);
     perf_trace_buf_update(buf.data(), call.type);
+    // Programs of a probe have run before the record was made.
+    const bool probe = call.flags & (TRACE_EVENT_FL_KPROBE | TRACE_EVENT_FL_UPROBE);
+    if (!probe && !call.prog_array.empty() && !perf_.perf.bpf().trace_call_bpf(call, buf.data(), regs)) return;
     perf_tp_event(call, count, buf.data(), regs, task);
 }
 

@@ -71,6 +71,7 @@ struct TraceEventCall {
     bool listed{};  ///< in the table
     bool enabled{}; ///< by its `enable` file
     int perf_refcount{};
+    std::vector<std::shared_ptr<class BpfProg>> prog_array;           ///< programs attached to it, in order
     std::array<EventList<EventListKind::hash>, kMaxCpus> perf_events; ///< scheduled in on each CPU, newest first
     std::string filter_text;                                          ///< of its `filter` file, "" if there is none
     std::shared_ptr<const EventFilter> filter;
@@ -160,6 +161,8 @@ class TraceEvents {
     /// `count` is what the hit weighs.
     void perf_trace_buf_submit(PerfTraceBuf& buf, TraceEventCall& call, std::uint64_t count, PtRegs& regs,
                                TaskBase* task = nullptr);
+    /// Runs the BPF programs of a kprobe or uprobe on its registers; false: nobody is to hear of the hit.
+    bool trace_call_bpf(TraceEventCall& call, PtRegs& regs);
     /// Whether a hit on this CPU would be seen by anybody there.
     bool perf_events_here(const TraceEventCall& call) const;
 

@@ -278,7 +278,7 @@ void TraceKprobes::dispatch_return(TraceKprobe& tk, std::uint64_t ret_addr, PtRe
 
 void TraceKprobes::emit(TraceKprobe& tk, std::uint64_t first, std::uint64_t second, PtRegs& regs) {
     TraceEventCall& call = tk.event->call;
-    if (!events_.perf_events_here(call)) return;
+    if (!events_.perf_events_here(call) || !events_.trace_call_bpf(call, regs)) return;
     const unsigned head = tk.head();
     KernelFetch fetch(k_, kprobes_);
     const std::size_t dynamic = trace_probe_data_size(tk.args, regs, fetch);

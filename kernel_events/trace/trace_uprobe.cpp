@@ -325,6 +325,7 @@ void TraceUprobes::dispatch_return(TraceUprobe& tu, std::uint64_t func, PtRegs& 
 }
 
 void TraceUprobes::emit(TraceUprobe& tu, std::uint64_t func, std::uint64_t bp_addr, PtRegs& regs) {
+    if (!events_.trace_call_bpf(tu.event->call, regs)) return;
     const unsigned head = tu.head();
     std::vector<std::uint8_t> data;
     if (!tu.args.empty()) {

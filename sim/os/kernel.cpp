@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boot, the idle loop, and the way between EL0 and the kernel.
 #include "sim/os/kernel.h"
+#include "sim/os/cgroup/cgroup.h"
+#include "sim/os/ns/namespaces.h"
 
 #include "kernel_events/hw_breakpoint.h"
 #include "kernel_events/trace/tracepoints.h"
@@ -83,7 +85,9 @@ Kernel::Kernel(std::span<cpu::Core* const> cores, mem::PhysicalMemory& memory, c
     time_ = std::make_unique<TimeKeeper>(*this);
     futexes_ = std::make_unique<FutexTable>();
     signals_ = std::make_unique<Signals>(*this);
+    cgroups_ = std::make_unique<Cgroups>(*this);
     vfs_ = make_vfs(*this, config_.mounts);
+    namespaces_ = std::make_unique<Namespaces>(*this);
     uprobe_services_ = std::make_unique<UprobeServices>(*this);
     perf_ = std::make_unique<ke::Perf>(*this, config_.perf);
     for (int c = 0; c < num_cpus(); ++c) pcpu(c).kernel_bps = &perf_->hw_breakpoints().kernel_bps(c);

@@ -26,6 +26,8 @@
 
 namespace rkperf::os {
 
+class Cgroups;
+class Namespaces;
 class Scheduler;
 class GicDriver;
 class TimeKeeper;
@@ -148,11 +150,14 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     ke::Uprobes& uprobes() { return *perf_->uprobes(); }
     UprobeServices& uprobe_glue() { return *uprobe_services_; }
     Vfs& vfs() { return *vfs_; }
+    Namespaces& namespaces() { return *namespaces_; }
+    Cgroups& cgroups() { return *cgroups_; }
     const KernelConfig& config() const { return config_; }
     mem::PhysicalMemory& memory() { return memory_; }
 
     // --- tasks ---
     Task* find_task(int tid);
+    Task* find_task_vpid(int tid); ///< by its number in current's pid namespace
     const std::map<int, Task*>& tasks() const { return pids_; }
     int alloc_pid();
     /// Registers of a task, wherever they are now.
@@ -252,7 +257,16 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void get_task(ke::TaskBase* task) override;
     void put_task(ke::TaskBase* task) override;
     void update_task_clock(ke::TaskBase* task) override;
+    std::shared_ptr<const void> task_active_pid_ns() override;
+    std::int32_t pid_nr_ns(std::int32_t pid, const void* ns) override;
+    std::array<ke::NsLinkInfo, 7> task_namespaces(ke::TaskBase& task) override;
+    std::shared_ptr<ke::PerfCgroup> perf_cgroup_from_task(ke::TaskBase& task) override;
+    std::shared_ptr<ke::PerfCgroup> perf_cgroup_of_fd(int fd, int& error) override;
     bool capable(ke::Capability cap) override;
+    std::uint64_t current_uid_gid() override;
+    std::uint32_t get_random_u32() override { return static_cast<std::uint32_t>(random()); }
+    int send_signal(int signo, bool thread) override;
+    bool copy_to_user_nofault(std::uint64_t to, const void* from, std::size_t n) override;
     bool ptrace_may_access(ke::TaskBase* task) override;
     std::uint64_t rlimit(int resource) override;
     void send_sigtrap_perf(ke::TaskBase* task, std::uint64_t addr, std::uint32_t type, std::uint64_t sig_data) override;
@@ -287,7 +301,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
 
     /// The last descriptor of a perf file is gone.
     void perf_file_released(ke::FileOperations* ops);
-    static bool has_cap(const Task& t, int cap); ///< number of <linux/capability.h>
+    static bool has_cap(const Task& t, int cap); ///< number of <linux/capability.h>; in the initial user namespace
 
     /// Fills a page of a special mapping (vdso); false if memory ran out.
     bool write_special_page(AddressSpace& as, std::uint64_t va, const void* from, std::size_t n);
@@ -341,7 +355,9 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     KernelConfig config_;
     std::vector<PerCpu> percpu_;
     std::unique_ptr<PageAllocator> pages_;
+    std::unique_ptr<Cgroups> cgroups_;
     std::unique_ptr<Vfs> vfs_;
+    std::unique_ptr<Namespaces> namespaces_;
     std::unique_ptr<UprobeServices> uprobe_services_;
     std::unique_ptr<ke::Perf> perf_;
     std::unique_ptr<Scheduler> sched_;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the perf subsystem asks of the kernel (ke::Kernel), except user memory (user_memory.cpp) and text (kernel_text.cpp).
+#include "sim/os/cgroup/cgroup_fs.h"
 #include "sim/os/irq/gic_driver.h"
 #include "sim/os/kernel.h"
+#include "sim/os/ns/nsfs.h"
+#include "sim/os/ns/pid_namespace.h"
 #include "sim/os/ptrace/ptrace.h"
 #include "sim/os/sched/scheduler.h"
 #include "sim/os/signal/signals.h"
@@ -17,7 +20,8 @@ namespace rkperf::os {
 namespace {
 
 // Numbers of <linux/capability.h>.
-constexpr int CAP_KILL = 5, CAP_IPC_LOCK = 14, CAP_SYS_PTRACE = 19, CAP_SYS_ADMIN = 21, CAP_PERFMON = 38;
+constexpr int CAP_KILL = 5, CAP_IPC_LOCK = 14, CAP_SYS_PTRACE = 19, CAP_SYS_ADMIN = 21, CAP_NET_ADMIN = 12,
+              CAP_PERFMON = 38, CAP_BPF = 39;
 
 class PerfFileRef final : public ke::FileRef {
   public:
@@ -257,6 +261,12 @@ void Kernel::unregister_task(Task& t) {
     if (pids_.erase(t.pid))
         for (auto* o : observers_) o->task_exited(t);
     t.dead = true;
+    if (!t.pid_ns) return;
+    // The number is not free before the group and the session of that name have ended, too.
+    const bool used = std::any_of(pids_.begin(), pids_.end(), [&](const auto& e) {
+        return e.second->process->pgid == t.pid || e.second->process->sid == t.pid;
+    });
+    if (!used) t.pid_ns->leave(t.pid);
 }
 
 void Kernel::drop_ref(Task& t) {
@@ -277,8 +287,13 @@ void Kernel::write_user_context(Task& t, const UserContext& in) {
         t.ctx = in;
 }
 
+Task* Kernel::find_task_vpid(int tid) {
+    const int global = pid_global(cur(), tid);
+    return tid > 0 && global ? find_task(global) : nullptr;
+}
+
 ke::TaskBase* Kernel::find_task_by_vpid(std::int32_t pid) {
-    Task* t = find_task(pid);
+    Task* t = find_task_vpid(pid);
     if (t) ++t->refs;
     return t;
 }
@@ -291,7 +306,41 @@ void Kernel::update_task_clock(ke::TaskBase* task) {
     if (t->on_cpu >= 0) sched_->update_curr(t->on_cpu);
 }
 
-bool Kernel::has_cap(const Task& t, int cap) { return t.cred.cap_effective >> cap & 1; }
+std::shared_ptr<const void> Kernel::task_active_pid_ns() { return cur().pid_ns; }
+
+std::int32_t Kernel::pid_nr_ns(std::int32_t pid, const void* ns) {
+    return ns ? static_cast<const PidNamespace*>(ns)->local(pid) : pid;
+}
+
+std::array<ke::NsLinkInfo, 7> Kernel::task_namespaces(ke::TaskBase& task) {
+    static constexpr NsKind kOrder[] = {NsKind::net,  NsKind::uts, NsKind::ipc,   NsKind::pid,
+                                        NsKind::user, NsKind::mnt, NsKind::cgroup};
+    std::array<ke::NsLinkInfo, 7> out{};
+    for (std::size_t i = 0; i < out.size(); ++i)
+        if (const NsPtr ns = namespaces_->of_task(static_cast<Task&>(task), kOrder[i], false))
+            out[i] = {abi::make_dev(0, kNsfsMinor), ns->ino};
+    return out;
+}
+
+std::shared_ptr<ke::PerfCgroup> Kernel::perf_cgroup_from_task(ke::TaskBase& task) {
+    CgroupPtr c = static_cast<Task&>(task).cgroup;
+    if (!c) c = cgroups_->root();
+    while (!(c->css & kCgroupPerfEvent)) c = c->up;
+    return c;
+}
+
+std::shared_ptr<ke::PerfCgroup> Kernel::perf_cgroup_of_fd(int fd, int& error) {
+    error = -EBADF;
+    const FileHandle f = cur().files->get(fd);
+    const CgroupPtr c = f ? cgroup_of(*f) : nullptr;
+    if (!c) return nullptr;
+    error = -ENOENT;
+    if (c->dead || !(c->css & kCgroupPerfEvent)) return nullptr;
+    error = 0;
+    return c;
+}
+
+bool Kernel::has_cap(const Task& t, int cap) { return !t.cred.user_ns && (t.cred.cap_effective >> cap & 1); }
 
 bool Kernel::capable(ke::Capability cap) {
     const Task& t = cur();
@@ -301,8 +350,21 @@ bool Kernel::capable(ke::Capability cap) {
         case ke::Capability::sys_ptrace: return has_cap(t, CAP_SYS_PTRACE);
         case ke::Capability::ipc_lock: return has_cap(t, CAP_IPC_LOCK);
         case ke::Capability::kill: return has_cap(t, CAP_KILL);
+        case ke::Capability::bpf: return has_cap(t, CAP_BPF);
+        case ke::Capability::net_admin: return has_cap(t, CAP_NET_ADMIN);
     }
     return false;
+}
+
+std::uint64_t Kernel::current_uid_gid() { return static_cast<std::uint64_t>(cur().cred.gid) << 32 | cur().cred.uid; }
+
+int Kernel::send_signal(int signo, bool thread) {
+    Task& t = cur();
+    if (t.kthread || t.exiting) return -EPERM;
+    if (signo < 0 || signo > kNumSignals) return -EINVAL;
+    if (!signo) return 0;
+    const SigInfo info = siginfo_kernel(signo);
+    return thread ? signals_->send_thread(t, info) : signals_->send_process(t, info);
 }
 
 bool Kernel::ptrace_may_access(ke::TaskBase* task) {

@@ -22,6 +22,10 @@ namespace rkperf::os {
 
 class Kernel;
 class FdTable;
+struct Cgroup;
+struct NsProxy;
+struct PidNamespace;
+struct UserNamespace;
 struct FsContext;
 class AddressSpace;
 
@@ -70,6 +74,7 @@ struct Credentials {
     std::vector<std::uint32_t> groups;
     std::uint64_t cap_effective{}, cap_permitted{}, cap_inheritable{}, cap_bounding{~0ull >> 23}, cap_ambient{};
     bool keep_caps{}, no_new_privs{};
+    std::shared_ptr<UserNamespace> user_ns; ///< null: the initial one
 };
 
 struct Rlimit {
@@ -85,7 +90,8 @@ struct Process {
     std::shared_ptr<SigHand> sighand;
     std::array<Rlimit, 16> rlimits{};
     std::unique_ptr<WaitQueueHead> wait_chldexit;
-    std::vector<struct Task*> children; ///< leaders of child processes
+    std::unique_ptr<WaitQueueHead> wait_pidfd; ///< made by the first pidfd
+    std::vector<struct Task*> children;        ///< leaders of child processes
     bool group_exit{};
     int group_exit_code{};
     // group stop (signal_struct::flags and its companions)
@@ -136,6 +142,9 @@ struct Task : ke::TaskBase {
     std::shared_ptr<FdTable> files;
     std::shared_ptr<FsContext> fs;
     Credentials cred;
+    std::shared_ptr<NsProxy> nsproxy;     ///< null once it has ended
+    std::shared_ptr<PidNamespace> pid_ns; ///< null: the initial one
+    std::shared_ptr<Cgroup> cgroup;
     UserContext ctx;    ///< valid while not on a CPU
     ke::PtRegs pt_regs; ///< filled at each entry from EL0
     SchedEntity se;

@@ -121,6 +121,19 @@ std::size_t Kernel::copy_from_user_nofault(void* to, std::uint64_t from, std::si
     return done;
 }
 
+bool Kernel::copy_to_user_nofault(std::uint64_t to, const void* from, std::size_t n) {
+    to &= 0x00ff'ffff'ffff'ffffull;
+    if (!access_ok(to, n) || !cur().as) return false;
+    watch_user_access(to, n, true);
+    auto* in = static_cast<const std::uint8_t*>(from);
+    return for_each_part(*this, *cur().as, to, n, true, std::nullopt,
+                         [&](std::uint8_t* host, std::size_t part, PhysAddr pa) {
+                             std::memcpy(host, in, part);
+                             in += part;
+                             core().kernel_access(pa, part, true);
+                         });
+}
+
 std::uint64_t Kernel::virt_to_phys(std::uint64_t user_va) {
     if (!cur().as || user_va >= kTaskSize) return 0;
     const auto pa = cur().as->lookup(user_va, false);

@@ -16,8 +16,14 @@
 
 namespace rkperf::ke::test {
 
+struct FakeCgroup final : PerfCgroup {
+    std::string name;
+    std::string path() const override { return name; }
+};
+
 struct FakeTask : TaskBase {
-    bool may_trace{true}; ///< answer of ptrace_may_access
+    std::shared_ptr<FakeCgroup> cgroup; ///< null: the root
+    bool may_trace{true};               ///< answer of ptrace_may_access
     PtRegs regs{};
     int refs{1};
     bool runnable{};
@@ -148,6 +154,17 @@ class FakeKernel final : public Kernel {
     unsigned rcu_waits{};
     bool signal{};
     std::vector<VmaInfo> vmas;
+    std::shared_ptr<FakeCgroup> root_cgroup = make_cgroup(nullptr, "/", 1);
+    std::map<int, std::shared_ptr<FakeCgroup>> cgroup_fds; ///< descriptors that are cgroups' folders
+    std::shared_ptr<const void> pid_ns;                    ///< of current
+    std::map<const void*, std::map<int, int>> pid_maps;    ///< numbers in other namespaces
+    static std::shared_ptr<FakeCgroup> make_cgroup(PerfCgroup* parent, std::string name, std::uint64_t id) {
+        auto c = std::make_shared<FakeCgroup>();
+        c->parent = parent;
+        c->name = std::move(name);
+        c->id = id;
+        return c;
+    }
     Perf* perf{};       ///< set by the test, for the scheduler's calls
     PtRegs user_regs{}; ///< registers at an interrupt from user code
 
@@ -404,13 +421,39 @@ class FakeKernel final : public Kernel {
     void get_task(TaskBase* t) override { ++static_cast<FakeTask*>(t)->refs; }
     void put_task(TaskBase* t) override { --static_cast<FakeTask*>(t)->refs; }
     void update_task_clock(TaskBase*) override {}
+    std::shared_ptr<const void> task_active_pid_ns() override { return pid_ns; }
+    std::int32_t pid_nr_ns(std::int32_t pid, const void* ns) override {
+        const auto& map = pid_maps[ns];
+        const auto it = map.find(pid);
+        return it == map.end() ? 0 : it->second;
+    }
+    std::array<NsLinkInfo, 7> task_namespaces(TaskBase&) override {
+        return {{{4, 0xf0000000},
+                 {4, 0xeffffffe},
+                 {4, 0xefffffff},
+                 {4, 0xeffffffc},
+                 {4, 0xeffffffd},
+                 {4, 0xf0000001},
+                 {4, 0xeffffffb}}};
+    }
+    std::shared_ptr<PerfCgroup> perf_cgroup_from_task(TaskBase& t) override {
+        const auto& c = static_cast<FakeTask&>(t).cgroup;
+        return c ? c : root_cgroup;
+    }
+    std::shared_ptr<PerfCgroup> perf_cgroup_of_fd(int fd, int& error) override {
+        const auto it = cgroup_fds.find(fd);
+        error = it == cgroup_fds.end() ? -EBADF : it->second->online ? 0 : -ENOENT;
+        return error ? nullptr : it->second;
+    }
     bool capable(Capability c) override {
         switch (c) {
             case Capability::perfmon: return cap_perfmon;
             case Capability::sys_admin: return cap_sys_admin;
             case Capability::ipc_lock: return cap_ipc_lock;
             case Capability::kill: return cap_sys_admin && cap_kill;
-            case Capability::sys_ptrace: return cap_sys_admin;
+            case Capability::sys_ptrace:
+            case Capability::bpf:
+            case Capability::net_admin: return cap_sys_admin;
         }
         return false;
     }

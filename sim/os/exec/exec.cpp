@@ -4,6 +4,7 @@
 #include "kernel_events/hw_breakpoint.h"
 #include "kernel_events/trace/tracepoints.h"
 #include "sim/os/exec/elf.h"
+#include "sim/os/ns/namespaces.h"
 #include "sim/os/process/process.h"
 #include "sim/os/ptrace/ptrace.h"
 #include "sim/os/sched/scheduler.h"
@@ -254,8 +255,9 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
     if (t.cred.keep_caps) t.cred.keep_caps = false;
     // capabilities(7): root gets what its bounding set allows, others keep what is ambient.
     const std::uint64_t root_caps = t.cred.cap_bounding | t.cred.cap_inheritable;
-    t.cred.cap_permitted = t.cred.uid == 0 || t.cred.euid == 0 ? root_caps : t.cred.cap_ambient;
-    t.cred.cap_effective = t.cred.euid == 0 ? t.cred.cap_permitted : t.cred.cap_ambient;
+    const std::uint32_t root = make_kuid(t.cred.user_ns.get(), 0);
+    t.cred.cap_permitted = t.cred.uid == root || t.cred.euid == root ? root_caps : t.cred.cap_ambient;
+    t.cred.cap_effective = t.cred.euid == root ? t.cred.cap_permitted : t.cred.cap_ambient;
     k.perf().hw_breakpoints().flush_ptrace_hw_breakpoint(t);
     k.perf().perf_event_exec();
     const auto slash = comm_source.rfind('/');

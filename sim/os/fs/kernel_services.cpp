@@ -2,6 +2,8 @@
 // FsServices by the simulated kernel, and make_vfs.
 #include "sim/os/fs/kernel_services.h"
 
+#include "sim/os/cgroup/cgroup_fs.h"
+#include "sim/os/fs/mount_types.h"
 #include "sim/os/fs/procfs.h"
 #include "sim/os/fs/sysfs.h"
 #include "sim/os/fs/tracefs.h"
@@ -57,6 +59,8 @@ class KernelServices final : public FsServices {
     void hrtimer_cancel(ke::HrTimer& timer) override { k_.hrtimer_cancel(timer); }
     std::uint64_t random() override { return k_.random(); }
     void perf_file_released(ke::FileOperations* ops) override { k_.perf_file_released(ops); }
+    const Task* current() override { return &k_.cur(); }
+    const std::map<int, Task*>* tasks() override { return &k_.tasks(); }
     void kill_fasync(File& file, int band) override {
         if (file.owner_pid) send_fasync(k_, file, band);
     }
@@ -80,6 +84,8 @@ std::unique_ptr<Vfs> make_vfs(Kernel& kernel, const MountConfig& config) {
     add_procfs(*vfs, kernel);
     add_sysfs(*vfs, kernel);
     add_tracefs(*vfs, kernel);
+    add_cgroupfs(*vfs, kernel);
+    add_mount_types(*vfs, kernel);
     return vfs;
 }
 

@@ -21,6 +21,7 @@ namespace rkperf::os {
 
 class Node;
 class Dentry;
+struct MntNamespace;
 using NodePtr = std::shared_ptr<Node>;
 using DentryPtr = std::shared_ptr<Dentry>;
 
@@ -55,6 +56,9 @@ struct Mount {
     DentryPtr root;
     std::weak_ptr<Dentry> mountpoint; ///< empty for the namespace's root
     bool read_only{};
+    bool given{};             ///< part of what the run was given: the guest cannot take it away
+    bool expired{};           ///< marked by umount2(MNT_EXPIRE)
+    MntNamespace* ns{};       ///< the namespace whose table it is in
     std::string source;       ///< first column of /proc/mounts
     std::string subtree{"/"}; ///< fourth column of mountinfo
 };

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The folders of tasks: /proc/PID, /proc/PID/task/TID and what lies in them.
+#include "sim/os/cgroup/cgroup.h"
+#include "sim/os/fs/proc_ns.h"
 #include "sim/os/fs/procfs.h"
 #include "sim/os/fs/tmpfs.h"
 #include "sim/os/kernel.h"
+#include "sim/os/ns/pid_namespace.h"
 #include "sim/os/ptrace/ptrace.h"
 
 #include <algorithm>
@@ -17,6 +20,9 @@ struct Ctx {
     AttrFs& fs;
     VfsImpl& vfs;
     Kernel& k;
+    std::shared_ptr<PidNamespace> ns; ///< whose numbers this /proc shows; null: the initial one
+    int local(int global) const { return ns ? ns->local(global) : global; }
+    int global(int local) const { return ns ? ns->global(local) : local; }
 };
 
 /// The task, if it has not gone; threads that have ended count as gone, zombies do not.
@@ -86,7 +92,12 @@ class TaskLink final : public Node {
     int jump(DentryPtr& out, FileHandle&) override {
         std::string path;
         if (const int err = get(out, path); err) return err;
-        return out ? 0 : -ENOSYS;
+        if (out) return 0;
+        // The file that runs; under its name, if it still has it.
+        Found found;
+        if (c_.vfs.walk(abi::at_fdcwd, path, false, false, found) || !found.dentry) return -ENOSYS;
+        out = found.dentry;
+        return 0;
     }
 
   private:
@@ -241,10 +252,12 @@ class MemFile final : public NamedFile {
 
 class MemNode final : public Node {
   public:
-    MemNode(const Ctx& c, int tid) : Node(c.fs, S_IFREG | 0600), c_(c), tid_(tid) {}
+    MemNode(const Ctx& c, int tid, bool pagemap)
+        : Node(c.fs, S_IFREG | (pagemap ? 0400 : 0600)), c_(c), tid_(tid), pagemap_(pagemap) {}
     int open(const DentryPtr& name, std::uint32_t flags, FileHandle& out) override {
         Task* t = alive(c_.k, tid_);
         if (!t) return -ESRCH;
+        if (pagemap_) return proc_open_pagemap(c_.k, *t, name, flags, out);
         if (!may_look(c_.k, *t)) return -EACCES;
         if (!t->as) return -EIO;
         out = std::make_shared<MemFile>(name, flags, t->as, c_.k);
@@ -255,6 +268,7 @@ class MemNode final : public Node {
   private:
     Ctx c_;
     int tid_;
+    bool pagemap_;
 };
 
 // --- texts that need no table of their own ---
@@ -314,40 +328,51 @@ int io_text(Ctx& c, Task& t, bool process, std::string& out) {
 }
 int show_io(Ctx& c, Task& t, std::string& out) { return io_text(c, t, true, out); }
 int show_thread_io(Ctx& c, Task& t, std::string& out) { return io_text(c, t, false, out); }
-int show_cgroup(Ctx&, Task&, std::string& out) {
-    out = "0::/\n";
+int show_cgroup(Ctx& c, Task& t, std::string& out) {
+    out = c.k.cgroups().proc_text(t, c.k.cur());
     return 0;
 }
-int show_mounts(Ctx& c, Task&, std::string& out) {
-    out = proc_mounts_text(c.vfs, false);
+int show_mounts(Ctx& c, Task& t, std::string& out) {
+    out = proc_mounts_text(c.vfs, t, false);
     return 0;
 }
-int show_mountinfo(Ctx& c, Task&, std::string& out) {
-    out = proc_mounts_text(c.vfs, true);
+int show_mountinfo(Ctx& c, Task& t, std::string& out) {
+    out = proc_mounts_text(c.vfs, t, true);
     return 0;
 }
-int show_wchan(Ctx&, Task& t, std::string& out) {
-    const bool asleep = t.state == TaskState::interruptible || t.state == TaskState::uninterruptible;
-    out = asleep && !t.kstack.empty() ? std::string(info(t.kstack.back().symbol).name) : "0";
+template <IdMapFile Which>
+int show_id_map(Ctx& c, Task& t, std::string& out) {
+    out = id_map_text(c.k, t, Which);
     return 0;
 }
+template <IdMapFile Which>
+std::int64_t store_id_map(Ctx& c, Task& t, std::string_view text) {
+    return id_map_write(c.k, t, Which, text);
+}
+int show_timens(Ctx&, Task&, std::string& out) {
+    out = "monotonic           0         0\nboottime            0         0\n";
+    return 0;
+}
+int show_wchan(Ctx& c, Task& t, std::string& out) { return proc_wchan_text(c.k, t, out); }
+int show_syscall(Ctx& c, Task& t, std::string& out) { return proc_syscall_text(c.k, t, out); }
+int show_stack(Ctx& c, Task& t, std::string& out) { return proc_stack_text(c.k, t, out); }
 int show_personality(Ctx&, Task& t, std::string& out) {
     append(out, "%08x\n", t.personality);
     return 0;
 }
-int show_children(Ctx&, Task& t, std::string& out) {
+int show_children(Ctx& c, Task& t, std::string& out) {
     // Children belong to the process here, so the leader shows them all.
     if (t.process->leader != &t) return 0;
-    for (const Task* c : t.process->children) out += std::to_string(c->pid) + " ";
+    for (const Task* child : t.process->children) out += std::to_string(c.local(child->pid)) + " ";
     return 0;
 }
 int show_oom_score_adj(Ctx&, Task&, std::string& out) {
     out = "0\n";
     return 0;
 }
-int show_stat(Ctx& c, Task& t, std::string& out) { return proc_stat_text(c.k, t, true, out); }
-int show_thread_stat(Ctx& c, Task& t, std::string& out) { return proc_stat_text(c.k, t, false, out); }
-int show_status(Ctx& c, Task& t, std::string& out) { return proc_status_text(c.k, t, out); }
+int show_stat(Ctx& c, Task& t, std::string& out) { return proc_stat_text(c.k, t, true, c.ns.get(), out); }
+int show_thread_stat(Ctx& c, Task& t, std::string& out) { return proc_stat_text(c.k, t, false, c.ns.get(), out); }
+int show_status(Ctx& c, Task& t, std::string& out) { return proc_status_text(c.k, t, c.ns.get(), out); }
 int show_limits(Ctx& c, Task& t, std::string& out) { return proc_limits_text(c.k, t, out); }
 int show_maps(Ctx& c, Task& t, std::string& out) { return may_look(c.k, t) ? proc_maps_text(c.k, t, out) : -EACCES; }
 int show_smaps(Ctx& c, Task& t, std::string& out) {
@@ -357,7 +382,7 @@ int show_rollup(Ctx& c, Task& t, std::string& out) {
     return may_look(c.k, t) ? proc_smaps_text(c.k, t, true, out) : -EACCES;
 }
 
-enum class Kind : std::uint8_t { text, link, fd, fdinfo, mem, task, ns };
+enum class Kind : std::uint8_t { text, link, fd, fdinfo, mem, pagemap, task, ns };
 enum : std::uint8_t { kProcess = 1, kThread = 2, kBoth = 3 };
 
 struct Row {
@@ -381,6 +406,7 @@ constexpr Row kRows[] = {
     {"exe", 0777, kBoth, Kind::link, nullptr, nullptr, exe_of},
     {"fd", 0500, kBoth, Kind::fd},
     {"fdinfo", 0555, kBoth, Kind::fdinfo},
+    {"gid_map", 0644, kBoth, Kind::text, show_id_map<IdMapFile::gid>, store_id_map<IdMapFile::gid>},
     {"io", 0400, kProcess, Kind::text, show_io},
     {"io", 0400, kThread, Kind::text, show_thread_io},
     {"limits", 0444, kBoth, Kind::text, show_limits},
@@ -390,85 +416,23 @@ constexpr Row kRows[] = {
     {"mounts", 0444, kBoth, Kind::text, show_mounts},
     {"ns", 0511, kBoth, Kind::ns},
     {"oom_score_adj", 0444, kBoth, Kind::text, show_oom_score_adj},
+    {"pagemap", 0400, kBoth, Kind::pagemap},
     {"personality", 0400, kBoth, Kind::text, show_personality},
+    {"projid_map", 0644, kBoth, Kind::text, show_id_map<IdMapFile::projid>, store_id_map<IdMapFile::projid>},
     {"root", 0777, kBoth, Kind::link, nullptr, nullptr, root_of},
+    {"setgroups", 0644, kBoth, Kind::text, show_id_map<IdMapFile::setgroups>, store_id_map<IdMapFile::setgroups>},
     {"smaps", 0444, kBoth, Kind::text, show_smaps},
     {"smaps_rollup", 0444, kProcess, Kind::text, show_rollup},
+    {"stack", 0400, kBoth, Kind::text, show_stack},
     {"stat", 0444, kProcess, Kind::text, show_stat},
     {"stat", 0444, kThread, Kind::text, show_thread_stat},
     {"statm", 0444, kBoth, Kind::text, show_statm},
     {"status", 0444, kBoth, Kind::text, show_status},
+    {"syscall", 0400, kBoth, Kind::text, show_syscall},
     {"task", 0555, kProcess, Kind::task},
+    {"timens_offsets", 0644, kProcess, Kind::text, show_timens},
+    {"uid_map", 0644, kBoth, Kind::text, show_id_map<IdMapFile::uid>, store_id_map<IdMapFile::uid>},
     {"wchan", 0444, kBoth, Kind::text, show_wchan},
-};
-
-/// Namespaces: one of each kind, the initial ones. Numbers as the kernel gives them to those (proc_ns.h).
-struct NsRow {
-    const char* name;
-    std::uint64_t ino;
-    const char* type;
-};
-constexpr NsRow kNamespaces[] = {
-    {"cgroup", 0xeffffffb, "cgroup"}, {"ipc", 0xefffffff, "ipc"},
-    {"mnt", 0xf0000000, "mnt"},       {"net", 0xf0000001, "net"},
-    {"pid", 0xeffffffc, "pid"},       {"pid_for_children", 0xeffffffc, "pid"},
-    {"time", 0xeffffffa, "time"},     {"time_for_children", 0xeffffffa, "time"},
-    {"user", 0xeffffffd, "user"},     {"uts", 0xeffffffe, "uts"},
-};
-
-/// What such a link leads to: it can be looked at, its number tells namespaces apart.
-class NsNode final : public Node {
-  public:
-    NsNode(FileSystem& fs, std::uint64_t number) : Node(fs, S_IFREG | 0444) {
-        attr.ino = ino = number;
-        attr.dev = abi::make_dev(0, 4); // nsfs
-        dev_major = 0;
-        dev_minor = 4;
-    }
-    int open(const DentryPtr& name, std::uint32_t flags, FileHandle& out) override {
-        out = make_text_file(name, flags, {}, {}, {});
-        return 0;
-    }
-};
-
-class NsLink final : public Node {
-  public:
-    NsLink(const Ctx& c, const NsRow& row) : Node(c.fs, S_IFLNK | 0777), c_(c), row_(row) {}
-    int readlink(std::string& out) override {
-        out = std::string(row_.type) + ":[" + std::to_string(row_.ino) + "]";
-        return 0;
-    }
-    int jump(DentryPtr& out, FileHandle&) override {
-        std::string name;
-        readlink(name);
-        const DentryPtr root = c_.vfs.root();
-        out = std::make_shared<Dentry>(root->mount, nullptr, name, std::make_shared<NsNode>(fs, row_.ino));
-        return 0;
-    }
-
-  private:
-    Ctx c_;
-    const NsRow& row_;
-};
-
-class NsDir final : public Node {
-  public:
-    explicit NsDir(const Ctx& c) : Node(c.fs, S_IFDIR | 0511), c_(c) {}
-    int lookup(const std::string& name, NodePtr& out) override {
-        for (const NsRow& r : kNamespaces)
-            if (name == r.name) {
-                out = std::make_shared<NsLink>(c_, r);
-                return 0;
-            }
-        return -ENOENT;
-    }
-    int list(std::vector<DirEntry>& out) override {
-        for (const NsRow& r : kNamespaces) out.push_back({r.name, fs.next_ino(), S_IFLNK});
-        return 0;
-    }
-
-  private:
-    Ctx c_;
 };
 
 class TaskDir final : public Node {
@@ -480,9 +444,8 @@ class TaskDir final : public Node {
         if (!alive(c_.k, tid_)) return -ENOENT;
         for (const Row& r : kRows)
             if (r.where & where_) {
-                const std::uint32_t type = r.kind == Kind::text || r.kind == Kind::mem ? S_IFREG
-                                           : r.kind == Kind::link                      ? S_IFLNK
-                                                                                       : S_IFDIR;
+                const bool file = r.kind == Kind::text || r.kind == Kind::mem || r.kind == Kind::pagemap;
+                const std::uint32_t type = file ? S_IFREG : r.kind == Kind::link ? S_IFLNK : S_IFDIR;
                 out.push_back({r.name, fs.next_ino(), type});
             }
         return 0;
@@ -500,9 +463,9 @@ class ThreadsDir final : public Node {
     ThreadsDir(const Ctx& c, int pid) : Node(c.fs, S_IFDIR | 0555), c_(c), pid_(pid) {}
     int lookup(const std::string& name, NodePtr& out) override {
         const auto tid = number(name);
-        Task* t = tid ? alive(c_.k, *tid) : nullptr;
+        Task* t = tid ? alive(c_.k, c_.global(*tid)) : nullptr;
         if (!t || t->tgid != pid_) return -ENOENT;
-        out = std::make_shared<TaskDir>(c_, *tid, false);
+        out = std::make_shared<TaskDir>(c_, t->pid, false);
         own(*out, *t);
         return 0;
     }
@@ -510,7 +473,7 @@ class ThreadsDir final : public Node {
         Task* t = alive(c_.k, pid_);
         if (!t) return -ENOENT;
         for (const Task* x : t->process->threads)
-            if (x->state != TaskState::dead) out.push_back({std::to_string(x->pid), fs.next_ino(), S_IFDIR});
+            if (x->state != TaskState::dead) out.push_back({std::to_string(c_.local(x->pid)), fs.next_ino(), S_IFDIR});
         return 0;
     }
 
@@ -529,9 +492,10 @@ int TaskDir::lookup(const std::string& name, NodePtr& out) {
             case Kind::link: out = std::make_shared<TaskLink>(c_, tid_, r.target); break;
             case Kind::fd: out = std::make_shared<FdDir>(c_, tid_, false); break;
             case Kind::fdinfo: out = std::make_shared<FdDir>(c_, tid_, true); break;
-            case Kind::mem: out = std::make_shared<MemNode>(c_, tid_); break;
+            case Kind::mem:
+            case Kind::pagemap: out = std::make_shared<MemNode>(c_, tid_, r.kind == Kind::pagemap); break;
             case Kind::task: out = std::make_shared<ThreadsDir>(c_, tid_); break;
-            case Kind::ns: out = std::make_shared<NsDir>(c_); break;
+            case Kind::ns: out = make_ns_dir(c_.fs, c_.k, tid_); break;
         }
         own(*out, *t);
         return 0;
@@ -541,30 +505,34 @@ int TaskDir::lookup(const std::string& name, NodePtr& out) {
 
 } // namespace
 
-int proc_task_lookup(AttrFs& fs, VfsImpl& vfs, Kernel& kernel, const std::string& name, NodePtr& out) {
-    Ctx c{fs, vfs, kernel};
+int proc_task_lookup(AttrFs& fs, VfsImpl& vfs, Kernel& kernel, const std::shared_ptr<PidNamespace>& ns,
+                     const std::string& name, NodePtr& out) {
+    Ctx c{fs, vfs, kernel, ns};
     const Task& me = kernel.cur();
     if (name == "self" || name == "thread-self") {
         if (me.kthread) return -ENOENT;
-        std::string target = std::to_string(me.tgid);
-        if (name != "self") target += "/task/" + std::to_string(me.pid);
+        if (!c.local(me.tgid)) return -ENOENT;
+        std::string target = std::to_string(c.local(me.tgid));
+        if (name != "self") target += "/task/" + std::to_string(c.local(me.pid));
         out = std::make_shared<LinkNode>(fs, target);
         return 0;
     }
     const auto pid = number(name);
-    Task* t = pid && *pid > 0 ? alive(kernel, *pid) : nullptr;
+    Task* t = pid && *pid > 0 ? alive(kernel, c.global(*pid)) : nullptr;
     if (!t) return -ENOENT;
     // A thread's number works too, though it is not listed; it shows the whole process.
     fs.s.charge(info(KernelSymbol::proc_pid_lookup).instructions);
-    out = std::make_shared<TaskDir>(c, *pid, true);
+    out = std::make_shared<TaskDir>(c, t->pid, true);
     own(*out, *t);
     return 0;
 }
 
-void proc_task_list(AttrFs& fs, Kernel& kernel, std::vector<DirEntry>& out) {
-    for (const auto& [tid, t] : kernel.tasks())
-        if (t->pid == t->tgid && t->state != TaskState::dead && tid > 0)
-            out.push_back({std::to_string(tid), fs.next_ino(), S_IFDIR});
+void proc_task_list(AttrFs& fs, Kernel& kernel, const PidNamespace* ns, std::vector<DirEntry>& out) {
+    for (const auto& [tid, t] : kernel.tasks()) {
+        const int shown = ns ? ns->local(tid) : tid;
+        if (t->pid == t->tgid && t->state != TaskState::dead && shown > 0)
+            out.push_back({std::to_string(shown), fs.next_ino(), S_IFDIR});
+    }
     out.push_back({"self", fs.next_ino(), S_IFLNK});
     out.push_back({"thread-self", fs.next_ino(), S_IFLNK});
 }

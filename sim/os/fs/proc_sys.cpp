@@ -2,6 +2,7 @@
 // /proc/sys: the values that programs ask for. Those that can be changed are kept here and act only where said.
 #include "sim/os/fs/procfs.h"
 #include "sim/os/kernel.h"
+#include "sim/os/ns/namespaces.h"
 
 #include <cctype>
 #include <cstdlib>
@@ -101,19 +102,23 @@ void add_proc_sys(AttrFs& fs, VfsImpl&, Kernel& kernel) {
                     },
                     {});
     add_int(fs, "sys/kernel/kptr_restrict", 0, 0, 2); // acts on /proc/kallsyms
-    const std::string host = kernel.config().hostname;
-    fs.add_file("sys/kernel/hostname", 0444, AttrStyle::sysctl,
-                [host](std::string& out) {
-                    out = host + "\n";
-                    return 0;
-                },
-                {});
-    fs.add_file("sys/kernel/domainname", 0444, AttrStyle::sysctl,
-                [](std::string& out) {
-                    out = "(none)\n";
-                    return 0;
-                },
-                {});
+    static constexpr struct {
+        const char* path;
+        std::string UtsNamespace::*field;
+    } kUtsNames[] = {{"sys/kernel/hostname", &UtsNamespace::nodename},
+                     {"sys/kernel/domainname", &UtsNamespace::domainname}};
+    for (const auto& n : kUtsNames)
+        fs.add_file(
+            n.path, 0644, AttrStyle::sysctl,
+            [&kernel, field = n.field](std::string& out) {
+                out = (*kernel.cur().nsproxy->uts).*field + "\n";
+                return 0;
+            },
+            [&kernel, field = n.field](std::string_view text) {
+                (*kernel.cur().nsproxy->uts).*field =
+                    std::string(text.substr(0, std::min(text.find('\n'), text.size()))).substr(0, 64);
+                return static_cast<std::int64_t>(text.size());
+            });
     fs.add_file("sys/kernel/random/boot_id", 0444, AttrStyle::sysctl,
                 [seed = kernel.config().seed](std::string& out) {
                     const std::uint64_t a = seed * 0x9e3779b97f4a7c15ull, b = ~a * 0xbf58476d1ce4e5b9ull;

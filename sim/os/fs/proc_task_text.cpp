@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts of /proc/PID: stat, status, maps, smaps, limits (formats of Documentation/filesystems/proc.rst).
+#include "sim/os/fs/mnt_namespace.h"
 #include "sim/os/fs/procfs.h"
 #include "sim/os/kernel.h"
+#include "sim/os/ns/pid_namespace.h"
 #include "sim/os/ptrace/ptrace.h"
 
 #include <sys/mman.h>
@@ -42,7 +44,8 @@ StateName state_of(const Task& t) {
 
 std::string comm_of(const Task& t) { return {t.comm, strnlen(t.comm, sizeof t.comm)}; }
 
-int parent_of(const Task& t) { return t.parent ? t.parent->tgid : 0; }
+int shown(const PidNamespace* ns, int pid) { return ns ? ns->local(pid) : pid; }
+int parent_of(const PidNamespace* ns, const Task& t) { return t.parent ? shown(ns, t.parent->tgid) : 0; }
 
 std::string vma_name(const Vma& v) {
     if (!v.name.empty()) return v.name;
@@ -79,7 +82,7 @@ std::uint64_t sigset_of(const SigHand& h, std::uint64_t handler_kind) {
 
 } // namespace
 
-int proc_stat_text(Kernel& k, Task& t, bool whole, std::string& out) {
+int proc_stat_text(Kernel& k, Task& t, bool whole, const PidNamespace* ns, std::string& out) {
     const Process& p = *t.process;
     std::uint64_t utime = t.utime, stime = t.stime, min = t.min_flt, maj = t.maj_flt;
     if (whole) {
@@ -92,9 +95,9 @@ int proc_stat_text(Kernel& k, Task& t, bool whole, std::string& out) {
     const std::uint64_t ignored = p.sighand ? sigset_of(*p.sighand, 1) : 0,
                         caught = p.sighand ? sigset_of(*p.sighand, 2) : 0;
     const bool rt = t.se.policy == 1 || t.se.policy == 2;
-    append(out, "%d (%s) %c %d %d %d 0 -1 %u %llu %llu %llu %llu ", t.pid, comm_of(t).c_str(), state_of(t).letter,
-           parent_of(t), p.pgid, p.sid, 0x400000u, static_cast<ull>(min), static_cast<ull>(whole ? p.cmin_flt : 0),
-           static_cast<ull>(maj), static_cast<ull>(whole ? p.cmaj_flt : 0));
+    append(out, "%d (%s) %c %d %d %d 0 -1 %u %llu %llu %llu %llu ", shown(ns, t.pid), comm_of(t).c_str(),
+           state_of(t).letter, parent_of(ns, t), shown(ns, p.pgid), shown(ns, p.sid), 0x400000u, static_cast<ull>(min),
+           static_cast<ull>(whole ? p.cmin_flt : 0), static_cast<ull>(maj), static_cast<ull>(whole ? p.cmaj_flt : 0));
     append(out, "%llu %llu %lld %lld %d %d %zu 0 %llu %llu %llu %llu ", static_cast<ull>(utime / kTick),
            static_cast<ull>(stime / kTick), static_cast<long long>(whole ? p.cutime / kTick : 0),
            static_cast<long long>(whole ? p.cstime / kTick : 0), rt ? -1 - t.se.rt_priority : 20 + t.se.nice, t.se.nice,
@@ -113,18 +116,31 @@ int proc_stat_text(Kernel& k, Task& t, bool whole, std::string& out) {
     return 0;
 }
 
-int proc_status_text(Kernel& k, Task& t, std::string& out) {
+int proc_status_text(Kernel& k, Task& t, const PidNamespace* ns, std::string& out) {
     const Process& p = *t.process;
     const Credentials& c = t.cred;
+    const UserNamespace* user = k.cur().cred.user_ns.get();
+    const auto uid = [&](std::uint32_t id) { return from_kuid_munged(user, id); };
+    const auto gid = [&](std::uint32_t id) { return from_kgid_munged(user, id); };
     const StateName s = state_of(t);
     append(out, "Name:\t%s\n", comm_of(t).c_str());
     if (t.fs) append(out, "Umask:\t%04o\n", t.fs->umask);
-    append(out, "State:\t%c (%s)\nTgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t%d\nTracerPid:\t%d\n", s.letter, s.text, t.tgid,
-           t.pid, parent_of(t), t.ptrace ? t.ptrace.tracer->pid : 0);
-    append(out, "Uid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\nFDSize:\t%zu\nGroups:\t", c.uid, c.euid, c.suid, c.fsuid,
-           c.gid, c.egid, c.sgid, c.fsgid, t.files ? std::max<std::size_t>(64, t.files->slots().size()) : 0);
-    for (const std::uint32_t g : c.groups) append(out, "%u ", g);
-    append(out, "\nNStgid:\t%d\nNSpid:\t%d\nNSpgid:\t%d\nNSsid:\t%d\n", t.tgid, t.pid, p.pgid, p.sid);
+    append(out, "State:\t%c (%s)\nTgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t%d\nTracerPid:\t%d\n", s.letter, s.text,
+           shown(ns, t.tgid), shown(ns, t.pid), parent_of(ns, t), t.ptrace ? shown(ns, t.ptrace.tracer->pid) : 0);
+    append(out, "Uid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\nFDSize:\t%zu\nGroups:\t", uid(c.uid), uid(c.euid),
+           uid(c.suid), uid(c.fsuid), gid(c.gid), gid(c.egid), gid(c.sgid), gid(c.fsgid),
+           t.files ? std::max<std::size_t>(64, t.files->slots().size()) : 0);
+    for (const std::uint32_t g : c.groups) append(out, "%u ", gid(g));
+    static constexpr const char* kNames[] = {"\nNStgid:", "\nNSpid:", "\nNSpgid:", "\nNSsid:"};
+    const int numbers[] = {t.tgid, t.pid, p.pgid, p.sid};
+    for (std::size_t i = 0; i < std::size(numbers); ++i) {
+        // One for each namespace, from the reader's inwards.
+        std::string line;
+        for (const PidNamespace* n = t.pid_ns.get(); n && n->level && n != ns; n = n->parent.get())
+            line.insert(0, std::string("\t").append(std::to_string(n->local(numbers[i]))));
+        out.append(kNames[i]).append("\t").append(std::to_string(shown(ns, numbers[i]))).append(line);
+    }
+    out += "\n";
     if (const AddressSpace* as = t.as.get()) {
         std::uint64_t data = 0, stack = 0, anon = 0;
         for (const auto& [start, v] : as->vmas()) {
@@ -249,9 +265,10 @@ int proc_limits_text(Kernel&, Task& t, std::string& out) {
     return 0;
 }
 
-std::string proc_mounts_text(VfsImpl& vfs, bool info) {
+std::string proc_mounts_text(VfsImpl& vfs, const Task& t, bool info) {
     std::string out;
     for (const auto& m : vfs.mounts()) {
+        if (t.nsproxy && m->ns != t.nsproxy->mnt.get()) continue;
         const DentryPtr point = m->mountpoint.lock();
         const std::string at = point ? point->path() : "/";
         const char* rw = m->read_only ? "ro" : "rw";

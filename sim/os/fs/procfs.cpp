@@ -9,14 +9,15 @@ namespace {
 
 class ProcRoot final : public AttrDir {
   public:
-    ProcRoot(AttrFs& fs, VfsImpl& vfs, Kernel& kernel) : AttrDir(fs, 0555), tree_(fs), vfs_(vfs), k_(kernel) {}
+    ProcRoot(AttrFs& fs, VfsImpl& vfs, Kernel& kernel, std::shared_ptr<PidNamespace> ns = nullptr)
+        : AttrDir(fs, 0555), tree_(fs), vfs_(vfs), k_(kernel), ns_(std::move(ns)) {}
     int lookup(const std::string& name, NodePtr& out) override {
         if (AttrDir::lookup(name, out) == 0) return 0;
-        return proc_task_lookup(tree_, vfs_, k_, name, out);
+        return proc_task_lookup(tree_, vfs_, k_, ns_, name, out);
     }
     int list(std::vector<DirEntry>& out) override {
         AttrDir::list(out);
-        proc_task_list(tree_, k_, out);
+        proc_task_list(tree_, k_, ns_.get(), out);
         return 0;
     }
 
@@ -24,9 +25,17 @@ class ProcRoot final : public AttrDir {
     AttrFs& tree_;
     VfsImpl& vfs_;
     Kernel& k_;
+    std::shared_ptr<PidNamespace> ns_;
 };
 
 } // namespace
+
+NodePtr proc_root_for(VfsImpl& vfs, Kernel& kernel, const std::shared_ptr<PidNamespace>& ns) {
+    const auto tree = vfs.tree("/proc");
+    auto root = std::make_shared<ProcRoot>(*tree, vfs, kernel, ns);
+    root->entries = tree->root()->entries;
+    return root;
+}
 
 void add_procfs(VfsImpl& vfs, Kernel& kernel) {
     const auto fs =

@@ -11,17 +11,26 @@ void add_procfs(VfsImpl& vfs, Kernel& kernel);
 void add_proc_files(AttrFs& fs, VfsImpl& vfs, Kernel& kernel);
 void add_proc_sys(AttrFs& fs, VfsImpl& vfs, Kernel& kernel);
 /// Folder of the tasks in the root, by number, self and thread-self (proc_pid.cpp).
-int proc_task_lookup(AttrFs& fs, VfsImpl& vfs, Kernel& kernel, const std::string& name, NodePtr& out);
-void proc_task_list(AttrFs& fs, Kernel& kernel, std::vector<DirEntry>& out);
+/// with the numbers of a pid namespace (null: the initial one).
+int proc_task_lookup(AttrFs& fs, VfsImpl& vfs, Kernel& kernel, const std::shared_ptr<PidNamespace>& ns,
+                     const std::string& name, NodePtr& out);
+void proc_task_list(AttrFs& fs, Kernel& kernel, const PidNamespace* ns, std::vector<DirEntry>& out);
+/// The root for another mount of /proc, that of the tasks of a pid namespace.
+NodePtr proc_root_for(VfsImpl& vfs, Kernel& kernel, const std::shared_ptr<PidNamespace>& ns);
 
 /// Text of one line or block of a task's files (proc_task_text.cpp). They return 0 or -errno.
-int proc_stat_text(Kernel& k, Task& t, bool whole_process, std::string& out);
-int proc_status_text(Kernel& k, Task& t, std::string& out);
+int proc_stat_text(Kernel& k, Task& t, bool whole_process, const PidNamespace* ns, std::string& out);
+int proc_status_text(Kernel& k, Task& t, const PidNamespace* ns, std::string& out);
 int proc_maps_text(Kernel& k, Task& t, std::string& out);
 int proc_smaps_text(Kernel& k, Task& t, bool rollup, std::string& out);
 int proc_limits_text(Kernel& k, Task& t, std::string& out);
-/// /proc/mounts (false) or mountinfo (true), as seen from the root.
-std::string proc_mounts_text(VfsImpl& vfs, bool info);
+/// What a task does in the kernel, and its page table (proc_kernel_view.cpp).
+int proc_syscall_text(Kernel& k, Task& t, std::string& out);
+int proc_wchan_text(Kernel& k, Task& t, std::string& out);
+int proc_stack_text(Kernel& k, Task& t, std::string& out);
+int proc_open_pagemap(Kernel& k, Task& t, const DentryPtr& name, std::uint32_t flags, FileHandle& out);
+/// /proc/PID/mounts (false) or mountinfo (true), as seen from the task's root.
+std::string proc_mounts_text(VfsImpl& vfs, const Task& t, bool info);
 
 /// printf into a string that grows.
 void append(std::string& out, const char* format, ...) __attribute__((format(printf, 2, 3)));

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 
 namespace rkperf::os {
 
@@ -27,7 +28,9 @@ class FsServices {
     virtual FsContext& fs() = 0;
     virtual std::uint64_t rlimit(int resource) = 0;
     virtual bool signal_pending() = 0;
-    virtual void send_signal(int signo) = 0; ///< SIGPIPE, SIGXFSZ: to the calling thread
+    virtual const Task* current() { return nullptr; }               ///< null where there are no tasks
+    virtual const std::map<int, Task*>* tasks() { return nullptr; } ///< all of them, or null
+    virtual void send_signal(int signo) = 0;                        ///< SIGPIPE, SIGXFSZ: to the calling thread
 
     // --- its memory: 0 or -EFAULT ---
     virtual int get_user(void* to, std::uint64_t from, std::size_t n) = 0;

@@ -7,6 +7,7 @@
 #include "sim/os/fs/locks.h"
 #include "sim/os/fs/pipe.h"
 #include "sim/os/fs/walk.h"
+#include "sim/os/ns/nsfs.h"
 
 #include <cstring>
 #include <stdexcept>
@@ -42,6 +43,7 @@ VfsImpl::VfsImpl(std::unique_ptr<FsServices> services, const MountConfig& config
     m->parent_id = m->id;
     m->fs = root.empty() ? std::static_pointer_cast<FileSystem>(skeleton_) : host_;
     m->read_only = !root.empty() && !root_writable;
+    m->given = true;
     m->source = root.empty() ? "rootfs" : "/dev/root";
     m->root = std::make_shared<Dentry>(m.get(), nullptr, "", top);
     root_ = m.get();
@@ -76,6 +78,7 @@ VfsImpl::VfsImpl(std::unique_ptr<FsServices> services, const MountConfig& config
 VfsImpl::~VfsImpl() {
     sync_all();
     for (const auto& m : mounts_) m->root->unpin_all();
+    for (const auto& m : gone_mounts_) m->root->unpin_all();
 }
 
 DentryPtr VfsImpl::make_mountpoint(std::string_view at) {
@@ -100,25 +103,9 @@ DentryPtr VfsImpl::make_mountpoint(std::string_view at) {
 
 Mount& VfsImpl::mount(std::shared_ptr<FileSystem> fs, NodePtr node, std::string_view at, bool read_only,
                       std::string source) {
-    const DentryPtr point = make_mountpoint(at);
-    auto m = std::make_unique<Mount>();
-    m->id = mount_id_++;
-    m->parent_id = point->mount->id;
-    m->fs = std::move(fs);
-    m->read_only = read_only;
-    m->source = std::move(source);
-    m->mountpoint = point;
-    m->root = std::make_shared<Dentry>(m.get(), nullptr, "", std::move(node));
-    point->mounted = m.get();
-    mounts_.push_back(std::move(m));
-    return *mounts_.back();
-}
-
-int VfsImpl::umount(std::string_view path) {
-    Found f;
-    if (const int err = walk(abi::at_fdcwd, path, true, false, f); err) return err;
-    if (!f.dentry || f.dentry->parent) return -EINVAL;
-    return -EBUSY; // every mount is part of what the guest was given
+    Mount& m = attach(make_mountpoint(at), std::move(fs), std::move(node), read_only, std::move(source));
+    m.given = true;
+    return m;
 }
 
 DentryPtr VfsImpl::process_root() {
@@ -351,7 +338,9 @@ int VfsImpl::statfs_file(File& file, StatFs& out) {
         return 0;
     }
     out.fill(0);
-    out[0] = dynamic_cast<AnonFile*>(&file) ? abi::anon_inode_fs_magic : abi::pipefs_magic;
+    out[0] = dynamic_cast<AnonFile*>(&file) ? abi::anon_inode_fs_magic
+             : dynamic_cast<NsFile*>(&file) ? kNsfsMagic
+                                            : abi::pipefs_magic;
     out[1] = out[9] = kPageSize;
     out[8] = 255;
     out[10] = 0x20;

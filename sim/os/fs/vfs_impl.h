@@ -7,6 +7,7 @@
 #include "sim/os/fs/node.h"
 #include "sim/os/fs/tmpfs.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -14,6 +15,8 @@
 namespace rkperf::os {
 
 class UnixSocket;
+class Namespaces;
+struct UserNamespace;
 
 /// What a path leads to: a name, or a file that has none (/proc/PID/fd/N of a pipe).
 struct Found {
@@ -89,10 +92,29 @@ class VfsImpl final : public Vfs {
     DentryPtr root() const { return root_->root; }
     /// Mounts a node at a guest path; missing folders on the way are made up, and seen by the guest only.
     Mount& mount(std::shared_ptr<FileSystem> fs, NodePtr node, std::string_view at, bool read_only, std::string source);
-    /// umount2: -EINVAL if nothing is mounted there, -EBUSY for what the guest was given.
-    int umount(std::string_view path);
+    /// mount(2): a new file system of a type, another place for a folder (MS_BIND), or other flags (MS_REMOUNT).
+    int do_mount(const std::string& source, std::string_view path, const std::string& type, std::uint64_t flags,
+                 const std::string& data);
+    /// umount2: -EINVAL if nothing is mounted there, -EBUSY for what the guest was given and for what is in use.
+    int umount(std::string_view path, int flags);
+    /// A type for mount(2); `make` gives the file system and what is its root.
+    using FsMaker = std::function<int(const std::string& data, std::shared_ptr<FileSystem>& fs, NodePtr& root)>;
+    void add_fs_type(std::string type, bool in_user_namespace, FsMaker make);
+    // mount namespaces (mnt_namespace.cpp)
+    std::shared_ptr<MntNamespace> init_mnt_namespace(Namespaces& all, const std::shared_ptr<UserNamespace>& user);
+    /// A namespace with copies of all mounts of `from`; root and current folder in `fs` move to the copies.
+    std::shared_ptr<MntNamespace> copy_mnt_namespace(Namespaces& all, const std::shared_ptr<UserNamespace>& user,
+                                                     const MntNamespace& from, FsContext& fs);
+    void enter_mnt_namespace(MntNamespace& ns, FsContext& fs); ///< setns: its root is the caller's now
+    void drop_mnt_namespace(MntNamespace& ns);
+    bool chrooted(const FsContext& fs, const MntNamespace& ns) const;
+    MntNamespace* current_mnt_namespace(); ///< of the running task; null while there is none yet
     void add_tree(std::string prefix, std::shared_ptr<AttrFs> tree) { trees_[std::move(prefix)] = std::move(tree); }
+    std::shared_ptr<AttrFs> tree(const std::string& prefix) const { return trees_.at(prefix); }
     std::uint64_t next_anon_ino() { return ++anon_ino_; }
+    /// Sockets by their abstract names.
+    using SocketNames = std::map<std::string, std::weak_ptr<UnixSocket>>;
+    const std::shared_ptr<SocketNames>& abstract_names() const { return socket_names_; }
     std::uint32_t next_minor() { return ++minor_; }
     HostFs& host() { return *host_; }
     std::map<const void*, const void*>& lock_waits() { return lock_waits_; }
@@ -112,23 +134,31 @@ class VfsImpl final : public Vfs {
     int may_create(const Parent& p);
     int may_delete(const Parent& p, const DentryPtr& victim, bool directory);
     int setattr_allowed(const DentryPtr& d, bool owner_only);
-    /// Sockets by their abstract names.
-    using SocketNames = std::map<std::string, std::weak_ptr<UnixSocket>>;
-    const std::shared_ptr<SocketNames>& abstract_names() const { return socket_names_; }
     int chmod_node(const DentryPtr& d, std::uint32_t mode);
     int chown_node(const DentryPtr& d, std::uint32_t uid, std::uint32_t gid);
     int utimes_node(const DentryPtr& d, const std::int64_t times[4]);
     DentryPtr process_root();
     DentryPtr process_cwd();
     DentryPtr make_mountpoint(std::string_view at);
+    Mount& attach(const DentryPtr& point, std::shared_ptr<FileSystem> fs, NodePtr node, bool read_only,
+                  std::string source);
+    bool mount_busy(const Mount& m);
 
     std::unique_ptr<FsServices> s_;
     std::shared_ptr<HostFs> host_;
     std::shared_ptr<TmpFs> skeleton_, anonymous_;
     std::map<std::string, std::shared_ptr<AttrFs>> trees_; ///< by the path they are mounted at
     std::vector<std::unique_ptr<Mount>> mounts_;
+    std::vector<std::unique_ptr<Mount>> gone_mounts_; ///< out of every table; open files may still name them
     Mount* root_{};
+    MntNamespace* init_ns_{};
+    struct FsType {
+        bool in_user_namespace{};
+        FsMaker make;
+    };
+    std::map<std::string, FsType> fs_types_;
     std::uint64_t anon_ino_{15000};
+    std::shared_ptr<SocketNames> socket_names_{std::make_shared<SocketNames>()};
     std::uint32_t minor_{20};
     int mount_id_{20};
     std::map<int, IoCounts> process_io_, thread_io_;
@@ -136,4 +166,3 @@ class VfsImpl final : public Vfs {
 };
 
 } // namespace rkperf::os
-    std::shared_ptr<SocketNames> socket_names_{std::make_shared<SocketNames>()};

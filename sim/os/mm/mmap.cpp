@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // mmap, munmap, mprotect, mremap, madvise, brk and their relations, with Linux's checks in Linux's order.
+#include "sim/os/fs/page_cache.h"
 #include "sim/os/kernel.h"
 #include "sim/os/mm/address_space.h"
 #include "sim/os/mm/shmem.h"
@@ -70,6 +71,11 @@ std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int pr
         if (shared && (prot & PROT_WRITE) && !file->writable()) return -EACCES;
         if (!file->readable()) return -EACCES;
         if (shared && !file->writable()) v.max_prot &= ~static_cast<std::uint32_t>(PROT_WRITE);
+        if (const auto* node = dynamic_cast<const PagedNode*>(file->inode());
+            shared && node && node->seals & (abi::f_seal_write | abi::f_seal_future_write)) {
+            if (prot & PROT_WRITE) return -EPERM;
+            v.max_prot &= ~static_cast<std::uint32_t>(PROT_WRITE);
+        }
         v.file = file;
         if (file->perf_ops()) {
             v.kind = VmaKind::device_ops;

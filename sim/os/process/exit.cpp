@@ -2,6 +2,8 @@
 #include "kernel_events/hw_breakpoint.h"
 #include "kernel_events/kprobes.h"
 #include "kernel_events/trace/tracepoints.h"
+#include "sim/os/cgroup/cgroup.h"
+#include "sim/os/ns/pid_namespace.h"
 #include "sim/os/process/process.h"
 #include "sim/os/ptrace/ptrace.h"
 #include "sim/os/sched/scheduler.h"
@@ -25,9 +27,12 @@ void erase_value(std::vector<T*>& v, T* x) {
 }
 
 Task* find_new_reaper(Kernel& k, Task& t) {
-    for (Task* p = t.process->leader->parent; p && p->pid > 1; p = p->process->leader->parent)
+    // Nobody outside adopts a process of a pid namespace.
+    Task* reaper = t.pid_ns ? t.pid_ns->child_reaper : nullptr;
+    for (Task* p = t.process->leader->parent; p && p->pid > 1 && p != reaper && p->pid_ns == t.pid_ns;
+         p = p->process->leader->parent)
         if (p->process->child_subreaper && p->process->live) return p->process->leader;
-    return k.find_task(1);
+    return reaper ? reaper : k.find_task(1);
 }
 
 void account_dead_thread(Task& t) {
@@ -81,6 +86,7 @@ void exit_notify(Kernel& k, Task& t) {
         reaped = alone && k.signals().notify_parent(t, t.exit_signal);
     if (reaped) release_task(k, t);
     if (p.exec_waiter) k.wake_up_process(*p.exec_waiter);
+    if (p.wait_pidfd && !p.live) p.wait_pidfd->wake_up_all();
 }
 
 } // namespace
@@ -149,10 +155,13 @@ void Kernel::do_exit(int code) {
         files.reset();
         perf_->hw_breakpoints().flush_ptrace_hw_breakpoint(t);
         exit_ptrace(*this, t);
+        t.nsproxy.reset();
+        if (group_dead && t.pid_ns && t.pid_ns->child_reaper == p.leader) zap_pid_ns_processes(*this, t);
         if (group_dead) reparent_children(*this, *p.leader);
         local_irq_save();
         t.account_kernel_time(core().now());
         account_dead_thread(t);
+        cgroups_->exit(t);
         // The functions it is in do not return.
         for (Task::Frame& frame : t.kstack) perf_->kprobes().drop(std::exchange(frame.kretprobe, 0));
         exit_notify(*this, t);
@@ -211,9 +220,13 @@ int de_thread(Kernel& k, Task& t) {
         // The caller becomes the process's leader and takes its pid.
         Task& old = *p.leader;
         const int pid = old.pid;
+        // The process keeps its number in all namespaces; the thread's is free.
+        const auto ns = std::exchange(old.pid_ns, nullptr);
         k.unregister_task(old);
+        old.pid_ns = ns;
         k.unregister_task(t);
         t.dead = false;
+        if (ns && ns->child_reaper == &old) ns->child_reaper = &t;
         std::swap(t.pid, old.pid);
         t.pid = pid;
         t.group_leader = &t;
@@ -295,14 +308,15 @@ class Waiter {
         any = true;
         if (c.on_cpu >= 0) return false; // on its last steps
         Process& cp = *c.process;
-        result_ = {c.pid, cp.group_exit ? cp.group_exit_code : c.exit_code, 0, c.cred.uid};
+        // Its number goes with it.
+        result_ = {pid_vnr(me_, c.pid), cp.group_exit ? cp.group_exit_code : c.exit_code, 0, c.cred.uid};
         const bool whole = cp.leader == &c;
         result_.utime = whole ? cp.utime : c.utime, result_.stime = whole ? cp.stime : c.stime;
         result_.min_flt = whole ? cp.min_flt : c.min_flt, result_.maj_flt = whole ? cp.maj_flt : c.maj_flt;
         result_.nvcsw = whole ? cp.nvcsw : c.nvcsw, result_.nivcsw = whole ? cp.nivcsw : c.nivcsw;
         const int sig = result_.status & 0x7f;
         result_.code = !sig ? cld::exited : result_.status & 0x80 ? cld::dumped : cld::killed;
-        out = c.pid;
+        out = result_.pid;
         if (options_ & kWnowait) return true;
         const IrqGuard guard(k_);
         if (whole && ptrace_reparented(c)) {
@@ -331,9 +345,9 @@ class Waiter {
             code = &c.process->group_stop_code;
         }
         if (!code || !*code) return false;
-        result_ = {c.pid, *code << 8 | 0x7f, by_ptrace ? cld::trapped : cld::stopped, c.cred.uid};
+        result_ = {pid_vnr(me_, c.pid), *code << 8 | 0x7f, by_ptrace ? cld::trapped : cld::stopped, c.cred.uid};
         if (!(options_ & kWnowait)) *code = 0;
-        out = c.pid;
+        out = result_.pid;
         return true;
     }
 
@@ -341,8 +355,8 @@ class Waiter {
         Process& cp = *c.process;
         if (!(options_ & kWcontinued) || !cp.stop_continued) return false;
         if (!(options_ & kWnowait)) cp.stop_continued = false;
-        result_ = {c.pid, 0xffff, cld::continued, c.cred.uid};
-        out = c.pid;
+        result_ = {pid_vnr(me_, c.pid), 0xffff, cld::continued, c.cred.uid};
+        out = result_.pid;
         return true;
     }
 

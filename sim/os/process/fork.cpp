@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_events/trace/tracepoints.h"
+#include "sim/os/cgroup/cgroup_fs.h"
 #include "sim/os/exec/exec.h"
+#include "sim/os/fs/pidfd.h"
+#include "sim/os/ns/pid_namespace.h"
 #include "sim/os/process/process.h"
 #include "sim/os/ptrace/ptrace.h"
 #include "sim/os/sched/scheduler.h"
@@ -36,9 +39,37 @@ std::array<Rlimit, 16> default_rlimits() {
     return r;
 }
 
+/// clone3's set_tid: numbers for the child, innermost namespace first; the others follow their counters.
+int set_tids(Kernel& k, Task& c, const CloneArgs& a) {
+    const PidNamespace* ns = c.pid_ns ? c.pid_ns.get() : k.namespaces().init_pid().get();
+    if (a.set_tid.size() > static_cast<std::size_t>(ns->level) + 1) return -EINVAL;
+    std::vector<int> wanted = a.set_tid;
+    for (const int tid : wanted) {
+        if (tid < 1 || tid >= 32768) return -EINVAL;
+        // Nobody may be number 1 but the first.
+        if (tid != 1 && ns->level && !ns->child_reaper) return -EINVAL;
+        if (!ns_capable(k.cur().cred, ns->owner.get(), 21 /* CAP_SYS_ADMIN */) &&
+            !ns_capable(k.cur().cred, ns->owner.get(), 40 /* CAP_CHECKPOINT_RESTORE */))
+            return -EPERM;
+        if (ns->global(tid) && (ns->level || k.find_task(tid))) return -EEXIST;
+        ns = ns->parent.get();
+    }
+    if (c.pid_ns) {
+        if (static_cast<int>(wanted.size()) > c.pid_ns->level) {
+            c.pid = wanted.back();
+            wanted.pop_back();
+        }
+        c.pid_ns->enter(c.pid, wanted);
+    } else if (!wanted.empty()) {
+        c.pid = wanted.front();
+    }
+    if (c.process->leader == &c) c.tgid = c.process->tgid = c.pid;
+    return 0;
+}
+
 void child_returns(Kernel& k, Task& child) {
     k.sched().finish_switch();
-    if (child.set_child_tid) k.put(child.set_child_tid, child.pid);
+    if (child.set_child_tid) k.put(child.set_child_tid, pid_vnr(child, child.pid));
     child.kernel_since_ps = k.core().now().v;
     k.user_loop();
 }
@@ -91,6 +122,9 @@ Task& create_init_task(Kernel& k, const InitProgram& program) {
     init->user = k.user_info(0);
     init->files = std::make_shared<FdTable>();
     init->fs = std::make_shared<FsContext>();
+    init->nsproxy = k.namespaces().init_proxy();
+    init->cgroup = k.cgroups().root();
+    k.cgroups().post_fork(*init, nullptr);
     k.register_task(*init);
 
     auto* t = new Task(k);
@@ -105,6 +139,9 @@ Task& create_init_task(Kernel& k, const InitProgram& program) {
     t->files = std::make_shared<FdTable>();
     t->fs = std::make_shared<FsContext>();
     t->fs->cwd = k.config().mounts.cwd.empty() ? "/" : k.config().mounts.cwd;
+    t->nsproxy = k.namespaces().init_proxy();
+    t->cgroup = k.cgroups().root();
+    k.cgroups().post_fork(*t, nullptr);
     t->cpus_allowed = program.affinity;
     t->start_time_ns = k.time().now_ns();
     for (int fd = 0; fd < 3; ++fd) t->files->set(fd, k.vfs().stdio(fd), false, 1024);
@@ -134,26 +171,38 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
     const std::uint64_t flags = a.flags;
     Frame f(k, KernelSymbol::kernel_clone);
     if ((flags & (CLONE_NEWNS | CLONE_FS)) == (CLONE_NEWNS | CLONE_FS)) return -EINVAL;
+    if ((flags & (CLONE_NEWUSER | CLONE_FS)) == (CLONE_NEWUSER | CLONE_FS)) return -EINVAL;
     if ((flags & CLONE_THREAD) && !(flags & CLONE_SIGHAND)) return -EINVAL;
     if ((flags & CLONE_SIGHAND) && !(flags & CLONE_VM)) return -EINVAL;
     if ((flags & kCloneClearSighand) && (flags & CLONE_SIGHAND)) return -EINVAL;
-    if (flags &
-        (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWCGROUP)) {
-        k.pr_info("clone: namespaces are not implemented: EINVAL");
-        return -EINVAL;
-    }
-    if (flags & (CLONE_PIDFD | kCloneIntoCgroup)) {
-        k.pr_info("clone: CLONE_PIDFD and CLONE_INTO_CGROUP are not implemented: EINVAL");
-        return -EINVAL;
-    }
     const bool thread = flags & CLONE_THREAD;
+    const bool is_reaper = t.pid_ns ? t.pid_ns->child_reaper == t.process->leader : t.tgid == 1;
+    if ((flags & CLONE_PARENT) && is_reaper) return -EINVAL; // it would have a sibling outside
+    const PidNamespace* mine = t.pid_ns ? t.pid_ns.get() : k.namespaces().init_pid().get();
+    if (thread && ((flags & (CLONE_NEWUSER | CLONE_NEWPID)) || t.nsproxy->pid_for_children.get() != mine))
+        return -EINVAL;
+    if (flags & CLONE_PIDFD) {
+        if (flags & (CLONE_DETACHED | CLONE_THREAD)) return -EINVAL;
+        if (!a.pidfd_separate && (flags & CLONE_PARENT_SETTID)) return -EINVAL; // one argument for both
+        if (a.pidfd_separate && (flags & CLONE_PARENT_SETTID) && a.pidfd == a.parent_tid) return -EINVAL;
+    }
+    CgroupPtr into;
+    if (flags & kCloneIntoCgroup) {
+        const FileHandle dir = t.files->get(a.cgroup);
+        if (!dir) return -EBADF;
+        into = cgroup_of(*dir);
+        if (!into) return -EBADF;
+    }
 
     auto owned = std::make_unique<Task>(k);
     Task& c = *owned;
     c.pid = k.alloc_pid();
     std::memcpy(c.comm, t.comm, sizeof c.comm);
     c.cred = t.cred;
+    if (const int e = k.namespaces().copy_creds(t, c, flags)) return e;
     c.user = t.user;
+    c.nsproxy = t.nsproxy;
+    c.cgroup = t.cgroup;
     k.read_user_context(t, c.ctx);
     c.ctx.x[0] = 0;
     if (a.stack) c.ctx.sp = a.stack;
@@ -209,6 +258,21 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
         k.perf().perf_event_free_task(c);
         return r;
     }
+    int pidfd = -1;
+    const auto fail = [&](std::int64_t e) {
+        k.perf().perf_event_free_task(c);
+        if (c.pid_ns) c.pid_ns->leave(c.pid);
+        return e;
+    };
+    if (const int e = k.namespaces().copy_namespaces(t, c, flags)) return fail(e);
+    if (c.pid_ns && (c.pid_ns->dead || (c.pid_ns->child_reaper == nullptr && c.pid_ns->nr_tasks))) return fail(-ENOMEM);
+    if (const int e = set_tids(k, c, a)) return fail(e);
+    if (const int e = k.cgroups().can_fork(t, into)) return fail(e);
+    if (flags & CLONE_PIDFD) {
+        pidfd = t.files->first_free(k.rlimit(7));
+        if (pidfd < 0) return fail(pidfd);
+        if (k.put(a.pidfd, pidfd)) return fail(-EFAULT);
+    }
     std::optional<UprobeServices::DupMmap> dup_mmap;
     if (flags & CLONE_VM) {
         c.as = t.as;
@@ -221,11 +285,17 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
     k.uprobes().uprobe_copy_process(c, flags & CLONE_VFORK);
     if (flags & CLONE_CHILD_SETTID) c.set_child_tid = a.child_tid;
     if (flags & CLONE_CHILD_CLEARTID) c.clear_child_tid = a.child_tid;
-    if (flags & CLONE_PARENT_SETTID) k.put(a.parent_tid, c.pid); // a bad address is ignored, as on Linux
     if (thread ? t.process->group_exit || t.exec_killed || t.process->exec_waiter : false) {
-        k.perf().perf_event_free_task(c);
-        return kERESTARTNOINTR; // it is about to end
+        return fail(kERESTARTNOINTR); // it is about to end
     }
+    if (c.pid_ns) {
+        ++c.pid_ns->nr_tasks;
+        if (!c.pid_ns->child_reaper) c.pid_ns->child_reaper = &c;
+    }
+    k.cgroups().post_fork(c, into);
+    const int vpid = pid_vnr(t, c.pid);
+    if (flags & CLONE_PARENT_SETTID) k.put(a.parent_tid, vpid); // a bad address is ignored, as on Linux
+    if (flags & CLONE_PIDFD) t.files->set(pidfd, make_pidfd(k, c, 0), true, k.rlimit(7));
     const int event = flags & CLONE_VFORK        ? ptrace_event_nr::vfork
                       : a.exit_signal == SIGCHLD ? ptrace_event_nr::fork
                                                  : ptrace_event_nr::clone;
@@ -247,7 +317,7 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
     k.perf().perf_event_fork(*child);
     k.tracepoints().trace_task_newtask(*child, flags, 0);
     k.tracepoints().trace_sched_process_fork(t, *child);
-    const int pid = child->pid;
+    const int pid = vpid;
     WaitQueueHead done(k);
     if (flags & CLONE_VFORK) {
         child->vfork_done = &done;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Futexes: waiters by physical address of the word (shared) or address space and virtual address (private).
 #include "sim/os/process/futex.h"
+#include "sim/os/ns/pid_namespace.h"
 
 #include "sim/os/process/process.h"
 #include "sim/os/signal/signals.h"
@@ -204,7 +205,7 @@ FutexWaiter* top_pi_waiter(Kernel& k, const FutexKey& key, unsigned& others) {
 std::uint32_t hand_over(Kernel& k, FutexWaiter& w, unsigned others, std::uint32_t flags) {
     auto& list = k.futexes().waiters;
     list.erase(std::find(list.begin(), list.end(), &w));
-    const auto tid = static_cast<std::uint32_t>(w.task->pid);
+    const auto tid = static_cast<std::uint32_t>(pid_vnr(*w.task, w.task->pid));
     for (FutexWaiter* x : list)
         if (x->key == w.key && x->pi) x->owner = w.task->pid;
     w.woken = true;
@@ -215,7 +216,7 @@ std::uint32_t hand_over(Kernel& k, FutexWaiter& w, unsigned others, std::uint32_
 std::int64_t lock_pi(Kernel& k, Task& t, std::uint64_t uaddr, bool is_private, std::uint64_t deadline, bool try_only) {
     FutexKey key;
     if (const int e = key_of(k, t, uaddr, is_private, key)) return e;
-    const auto me = static_cast<std::uint32_t>(t.pid);
+    const auto me = static_cast<std::uint32_t>(pid_vnr(t, t.pid));
     FutexWaiter w{&t, key, ~0u, false, true, 0};
     std::int64_t result = 0;
     const int e = access_word(k, t, uaddr, true, [&](std::uint32_t& word) {
@@ -226,11 +227,11 @@ std::int64_t lock_pi(Kernel& k, Task& t, std::uint64_t uaddr, bool is_private, s
             result = -EDEADLK;
         } else if (try_only) {
             result = -EAGAIN;
-        } else if (const Task* o = k.find_task(static_cast<int>(owner)); !o || o->exiting) {
+        } else if (const Task* o = k.find_task_vpid(static_cast<int>(owner)); !o || o->exiting) {
             result = -ESRCH;
         } else {
             word |= kWaiters;
-            w.owner = static_cast<int>(owner);
+            w.owner = pid_global(t, static_cast<int>(owner));
             w.queued = true;
             k.futexes().waiters.push_back(&w);
         }
@@ -246,7 +247,7 @@ std::int64_t unlock_pi(Kernel& k, Task& t, std::uint64_t uaddr, bool is_private)
     if (const int e = key_of(k, t, uaddr, is_private, key)) return e;
     std::int64_t result = 0;
     const int e = access_word(k, t, uaddr, true, [&](std::uint32_t& word) {
-        if ((word & kTidMask) != static_cast<std::uint32_t>(t.pid)) {
+        if ((word & kTidMask) != static_cast<std::uint32_t>(pid_vnr(t, t.pid))) {
             result = -EPERM;
             return;
         }
@@ -356,7 +357,7 @@ void exit_robust_list(Kernel& k, Task& t) {
         bool wake = false;
         access_word(k, t, uaddr, true, [&](std::uint32_t& word) {
             if (pending && !pi && !word) wake = true; // it had unlocked and was about to wake
-            if ((word & kTidMask) != static_cast<std::uint32_t>(t.pid)) return;
+            if ((word & kTidMask) != static_cast<std::uint32_t>(pid_vnr(t, t.pid))) return;
             wake = !pi && (word & kWaiters);
             word = (word & kWaiters) | kOwnerDied;
         });

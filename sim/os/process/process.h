@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rkperf::os {
 
@@ -16,12 +17,16 @@ struct CloneArgs {
     std::uint64_t flags{};
     int exit_signal{};
     std::uint64_t stack{}, parent_tid{}, child_tid{}, tls{};
-    std::uint64_t pidfd{};
+    std::uint64_t pidfd{};    ///< address
+    bool pidfd_separate{};    ///< clone3: not the address of parent_tid
+    int cgroup{};             ///< descriptor for CLONE_INTO_CGROUP
+    std::vector<int> set_tid; ///< numbers for the child, innermost namespace first
 };
 /// clone, clone3, fork, vfork: the child's pid, or negative errno.
 std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a);
 
-/// wait4 and waitid. type: P_ALL 0, P_PID 1, P_PGID 2.
+/// wait4 and waitid. type: P_ALL 0, P_PID 1, P_PGID 2, with `id` as in the initial pid namespace; the result's pid and the
+/// returned one are as the caller's namespace has them.
 struct WaitResult {
     int pid{}, status{}, code{};
     std::uint32_t uid{};

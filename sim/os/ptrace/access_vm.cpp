@@ -47,7 +47,7 @@ std::int64_t process_vm_rw(Kernel& k, Task& t, const SyscallArgs& a, bool write)
     if (!bytes(local)) return 0;
     if (const int e = import_iovec(k, a[3], a[4], false, remote)) return e;
     if (!bytes(remote)) return 0;
-    Task* other = k.find_task(static_cast<int>(a[0]));
+    Task* other = k.find_task_vpid(static_cast<int>(a[0]));
     if (!other) return -ESRCH;
     if (!other->as) return -ESRCH;
     if (!ptrace_may_access(t, *other, PtraceMode::realcreds)) return -EPERM;

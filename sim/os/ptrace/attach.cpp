@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who traces whom: permission, attaching, detaching, and what happens to tracees whose tracer ends.
+#include "sim/os/ns/namespaces.h"
 #include "sim/os/process/process.h"
 #include "sim/os/ptrace/ptrace.h"
 #include "sim/os/signal/signals.h"
@@ -17,12 +18,13 @@ constexpr int kCapSysPtrace = 19, kCapSysAdmin = 21;
 
 bool ptrace_may_access(const Task& me, const Task& t, PtraceMode mode) {
     if (me.process == t.process) return true;
-    if (Kernel::has_cap(me, kCapSysPtrace)) return true;
+    if (ns_capable(me.cred, t.cred.user_ns.get(), kCapSysPtrace)) return true;
     const bool fs = mode == PtraceMode::fscreds;
     const std::uint32_t uid = fs ? me.cred.fsuid : me.cred.uid, gid = fs ? me.cred.fsgid : me.cred.gid;
     const std::uint64_t caps = fs ? me.cred.cap_effective : me.cred.cap_permitted;
     return uid == t.cred.uid && uid == t.cred.euid && uid == t.cred.suid && gid == t.cred.gid && gid == t.cred.egid &&
-           gid == t.cred.sgid && t.process->dumpable && !(t.cred.cap_permitted & ~caps);
+           gid == t.cred.sgid && me.cred.user_ns == t.cred.user_ns && t.process->dumpable &&
+           !(t.cred.cap_permitted & ~caps);
 }
 
 void ptrace_link(Task& child, Task& tracer) {

@@ -268,7 +268,7 @@ std::int64_t sys_ptrace(Kernel& k, Task& t, const SyscallArgs& a) {
     k.charge(kCheckAttach);
     const std::uint64_t request = a[0];
     if (request == traceme) return ptrace_traceme(k, t);
-    Task* child = k.find_task(static_cast<int>(a[1]));
+    Task* child = k.find_task_vpid(static_cast<int>(a[1]));
     if (!child || child->state == TaskState::dead) return -ESRCH;
     ++child->refs;
     std::int64_t result = -ESRCH;

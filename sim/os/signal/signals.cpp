@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sending and dequeuing. Stops are in jobctl.cpp, delivery to the user stack is in frame.cpp.
 #include "sim/os/signal/signals.h"
+#include "sim/os/ns/pid_namespace.h"
 
 #include "kernel_events/trace/tracepoints.h"
 #include "sim/os/irq/gic_driver.h"
@@ -24,8 +25,21 @@ constexpr SigSet kIgnoredByDefault = bit(SIGCHLD) | bit(SIGCONT) | bit(SIGURG) |
 constexpr int kFirstRealtime = 32, kCapKill = 5;
 constexpr std::uint64_t kNsPerClockTick = 10'000'000;
 
-bool ignored(const Task& t, int signo) {
-    if (t.process->leader->pid == 1) return true;                // has no handlers and cannot be killed
+/// The sender's user id as the receiver has it.
+std::uint32_t shown_uid(const Task& to, const Task& from) {
+    return from_kuid_munged(to.cred.user_ns.get(), from.cred.uid);
+}
+
+/// Process 1 of a pid namespace takes only what it has a handler for.
+bool unkillable(const Task& t, int signo) {
+    return t.pid_ns && t.pid_ns->child_reaper == t.process->leader &&
+           t.process->sighand->action[static_cast<unsigned>(signo)].handler == 0;
+}
+
+/// `forced`: SIGKILL or SIGSTOP from the kernel or from outside the receiver's pid namespace.
+bool ignored(const Task& t, int signo, bool forced) {
+    if (t.process->leader->pid == 1) return true; // has no handlers and cannot be killed
+    if (unkillable(t, signo) && !forced) return true;
     if ((t.blocked | t.real_blocked) & bit(signo)) return false; // may be caught once it is unblocked
     if (t.ptrace && signo != SIGKILL) return false;              // the tracer sees them all
     const std::uint64_t h = t.process->sighand->action[static_cast<unsigned>(signo)].handler;
@@ -33,7 +47,7 @@ bool ignored(const Task& t, int signo) {
 }
 
 bool may_signal(const Task& me, const Task& t, int signo) {
-    if (me.process == t.process || Kernel::has_cap(me, kCapKill)) return true;
+    if (me.process == t.process || ns_capable(me.cred, t.cred.user_ns.get(), kCapKill)) return true;
     if (signo == SIGCONT && me.process->sid == t.process->sid) return true;
     return me.cred.euid == t.cred.suid || me.cred.euid == t.cred.uid || me.cred.uid == t.cred.suid ||
            me.cred.uid == t.cred.uid;
@@ -105,7 +119,9 @@ int Signals::queue(Task& t, PendingSignals& where, const SigInfo& info, Task* wa
         os_.tracepoints().trace_signal_generate(trace_info(info), group ? *p.leader : t, group, result);
         return 0;
     };
-    if (ignored(t, signo)) return trace(ke::TRACE_SIGNAL_IGNORED);
+    const bool outside = t.pid_ns && !t.pid_ns->local(os_.cur().tgid);
+    const bool only_kernel = signo == SIGKILL || signo == SIGSTOP;
+    if (ignored(t, signo, only_kernel && (outside || info.code() > 0))) return trace(ke::TRACE_SIGNAL_IGNORED);
     // Standard signals do not queue.
     if (signo < kFirstRealtime && (where.set & bit(signo))) return trace(ke::TRACE_SIGNAL_ALREADY_PENDING);
     where.set |= bit(signo);
@@ -142,21 +158,22 @@ std::int64_t Signals::kill(int pid, int signo) {
     const auto deliver = [&](Task& t) -> std::int64_t {
         if (signo < 0 || signo > kNumSignals) return -EINVAL;
         if (!may_signal(me, t, signo)) return -EPERM;
-        if (signo) send_process(t, siginfo_user(signo, 0, me.tgid, me.cred.uid));
+        if (signo) send_process(t, siginfo_user(signo, 0, pid_vnr(t, me.tgid), shown_uid(t, me)));
         return 0;
     };
     if (pid > 0) {
-        Task* t = os_.find_task(pid);
+        Task* t = os_.find_task_vpid(pid);
         return t ? deliver(*t->process->leader) : -ESRCH;
     }
     if (pid == std::numeric_limits<int>::min()) return -ESRCH;
-    const int group = pid == 0 ? me.process->pgid : -pid;
+    const int group = pid == 0 ? me.process->pgid : pid_global(me, -pid);
+    if (!group) return -ESRCH;
     std::int64_t result = -ESRCH;
     std::vector<Task*> leaders;
     for (const auto& [tid, t] : os_.tasks())
-        if (t->process->leader == t && tid > 1) leaders.push_back(t);
+        if (t->process->leader == t && tid > 1 && pid_visible(me, *t)) leaders.push_back(t);
     for (Task* t : leaders) {
-        if (pid == -1 ? t->process == me.process : t->process->pgid != group) continue;
+        if (pid == -1 ? t->process == me.process || pid_vnr(me, t->pid) == 1 : t->process->pgid != group) continue;
         const std::int64_t r = deliver(*t);
         if (r == 0 || result == -ESRCH) result = r;
     }
@@ -165,12 +182,12 @@ std::int64_t Signals::kill(int pid, int signo) {
 
 std::int64_t Signals::tgkill(int tgid, int tid, int signo) {
     if (tid <= 0 || (tgid != -1 && tgid <= 0)) return -EINVAL;
-    Task* t = os_.find_task(tid);
-    if (!t || (tgid != -1 && t->tgid != tgid)) return -ESRCH;
-    if (signo < 0 || signo > kNumSignals) return -EINVAL;
+    Task* t = os_.find_task_vpid(tid);
     Task& me = os_.cur();
+    if (!t || (tgid != -1 && pid_vnr(me, t->tgid) != tgid)) return -ESRCH;
+    if (signo < 0 || signo > kNumSignals) return -EINVAL;
     if (!may_signal(me, *t, signo)) return -EPERM;
-    if (signo) send_thread(*t, siginfo_user(signo, -6 /* SI_TKILL */, me.tgid, me.cred.uid));
+    if (signo) send_thread(*t, siginfo_user(signo, -6 /* SI_TKILL */, pid_vnr(*t, me.tgid), shown_uid(*t, me)));
     return 0;
 }
 
@@ -256,8 +273,8 @@ bool Signals::notify_parent(Task& t, int signo) {
         const int sig = t.exit_code & 0x7f;
         const int code = !sig ? cld::exited : t.exit_code & 0x80 ? cld::dumped : cld::killed;
         const int status = sig ? sig : t.exit_code >> 8;
-        send_process(*to, siginfo_child(signo, code, t.pid, t.cred.uid, status, t.process->utime / kNsPerClockTick,
-                                        t.process->stime / kNsPerClockTick));
+        send_process(*to, siginfo_child(signo, code, pid_vnr(*to, t.pid), shown_uid(*to, t), status,
+                                        t.process->utime / kNsPerClockTick, t.process->stime / kNsPerClockTick));
     }
     parent.wait_chldexit->wake_up_all();
     return reaped;
@@ -274,8 +291,8 @@ void Signals::notify_parent_cldstop(Task& task, bool for_ptracer, int why) {
         const int status = why == cld::continued ? SIGCONT
                            : why == cld::stopped ? t.process->group_stop_code & 0x7f
                                                  : t.ptrace.stop_code & 0x7f;
-        send_process(*to, siginfo_child(SIGCHLD, why, t.pid, t.cred.uid, status, t.process->utime / kNsPerClockTick,
-                                        t.process->stime / kNsPerClockTick));
+        send_process(*to, siginfo_child(SIGCHLD, why, pid_vnr(*to, t.pid), shown_uid(*to, t), status,
+                                        t.process->utime / kNsPerClockTick, t.process->stime / kNsPerClockTick));
     }
     parent.wait_chldexit->wake_up_all();
 }

@@ -4,11 +4,13 @@
 #include "sim/os/fs/locks.h"
 #include "sim/os/fs/page_cache.h"
 #include "sim/os/fs/pipe.h"
+#include "sim/os/ns/pid_namespace.h"
 #include "sim/os/syscall/fs_common.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <algorithm>
 #include <limits>
@@ -124,6 +126,7 @@ bool exists(Kernel& k, int type, int pid) {
 
 /// F_SETOWN and F_SETOWN_EX. type: F_OWNER_TID 0, F_OWNER_PID 1, F_OWNER_PGRP 2.
 std::int64_t set_owner(Kernel& k, File& f, int type, int pid) {
+    if (pid && !(pid = pid_global(k.cur(), pid))) return -ESRCH;
     if (pid && !exists(k, type, pid)) return -ESRCH;
     f.owner_type = type;
     f.owner_pid = type == 2 ? -pid : pid;
@@ -178,7 +181,7 @@ std::int64_t lock_call(Kernel& k, Task& t, const FileHandle& f, int cmd, std::ui
             fl.l_whence = SEEK_SET;
             fl.l_start = static_cast<std::int64_t>(other->start);
             fl.l_len = other->end == FileLocks::kEnd ? 0 : static_cast<std::int64_t>(other->end - other->start + 1);
-            fl.l_pid = other->pid;
+            fl.l_pid = other->pid < 0 ? other->pid : pid_vnr(t, other->pid);
         }
         return k.put(address, fl) ? -EFAULT : 0;
     }
@@ -189,7 +192,17 @@ std::int64_t lock_call(Kernel& k, Task& t, const FileHandle& f, int cmd, std::ui
     return locks.lock(r, wait, ofd ? nullptr : &vfs_of(k).lock_waits());
 }
 
-std::int64_t seals_call(File& f, int cmd, std::uint64_t arg) {
+/// Does anybody map the file shared in a way that could write to it?
+bool mapped_writable(Kernel& k, const Inode& inode) {
+    for (const auto& [tid, t] : k.tasks()) {
+        if (!t->as) continue;
+        for (const auto& [start, v] : t->as->vmas())
+            if (v.file && v.file->inode() == &inode && v.map_flags & MAP_SHARED && v.max_prot & PROT_WRITE) return true;
+    }
+    return false;
+}
+
+std::int64_t seals_call(Kernel& k, File& f, int cmd, std::uint64_t arg) {
     const DentryPtr d = f.dentry();
     auto* node = d ? dynamic_cast<PagedNode*>(d->node.get()) : nullptr;
     if (!node || !dynamic_cast<TmpFs*>(&node->fs)) return -EINVAL;
@@ -198,6 +211,7 @@ std::int64_t seals_call(File& f, int cmd, std::uint64_t arg) {
     if (!f.writable()) return -EPERM;
     if (arg & ~kAll) return -EINVAL;
     if (node->seals & abi::f_seal_seal) return -EPERM;
+    if (arg & abi::f_seal_write && !(node->seals & abi::f_seal_write) && mapped_writable(k, *node)) return -EBUSY;
     node->seals |= static_cast<std::uint32_t>(arg);
     return 0;
 }
@@ -232,7 +246,7 @@ std::int64_t sys_fcntl(Kernel& k, Task& t, const SyscallArgs& a) {
             if (who == std::numeric_limits<int>::min()) return -EINVAL;
             return set_owner(k, *f, who < 0 ? 2 : 1, who < 0 ? -who : who);
         }
-        case abi::f_getown: return f->owner_pid;
+        case abi::f_getown: return f->owner_pid < 0 ? -pid_vnr(t, -f->owner_pid) : pid_vnr(t, f->owner_pid);
         case abi::f_setown_ex: {
             std::int32_t owner[2];
             if (k.get_user(owner, arg, sizeof owner)) return -EFAULT;
@@ -240,7 +254,7 @@ std::int64_t sys_fcntl(Kernel& k, Task& t, const SyscallArgs& a) {
             return set_owner(k, *f, owner[0], owner[1]);
         }
         case abi::f_getown_ex: {
-            const std::int32_t owner[2] = {f->owner_type, std::abs(f->owner_pid)};
+            const std::int32_t owner[2] = {f->owner_type, pid_vnr(t, std::abs(f->owner_pid))};
             return k.put_user(arg, owner, sizeof owner) ? -EFAULT : 0;
         }
         case abi::f_setsig:
@@ -251,7 +265,7 @@ std::int64_t sys_fcntl(Kernel& k, Task& t, const SyscallArgs& a) {
         case abi::f_setpipe_sz: return pipe ? pipe->pipe().set_size(static_cast<std::uint32_t>(arg)) : -EBADF;
         case abi::f_getpipe_sz: return pipe ? static_cast<std::int64_t>(pipe->pipe().size()) : -EBADF;
         case abi::f_add_seals:
-        case abi::f_get_seals: return seals_call(*f, cmd, arg);
+        case abi::f_get_seals: return seals_call(k, *f, cmd, arg);
         case abi::f_getlease: return F_UNLCK;
         case abi::f_setlease:
         case abi::f_notify: k.pr_info("fcntl: leases and directory notification are not implemented"); return -EINVAL;

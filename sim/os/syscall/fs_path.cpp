@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that take paths, and what they do with descriptors.
+#include "sim/os/ns/namespaces.h"
 #include "sim/os/syscall/fs_common.h"
 
 #include <sys/stat.h>
@@ -18,8 +19,9 @@ std::int64_t put_stat(Kernel& k, std::uint64_t address, const FileStat& s) {
     o.st_ino = s.ino;
     o.st_mode = s.mode;
     o.st_nlink = s.nlink;
-    o.st_uid = s.uid;
-    o.st_gid = s.gid;
+    const UserNamespace* user = k.cur().cred.user_ns.get();
+    o.st_uid = from_kuid_munged(user, s.uid);
+    o.st_gid = from_kgid_munged(user, s.gid);
     o.st_rdev = s.rdev;
     o.st_size = s.size;
     o.st_blksize = static_cast<std::int32_t>(s.blksize);
@@ -50,7 +52,7 @@ std::int64_t sys_fstat(Kernel& k, Task& t, const SyscallArgs& a) {
     return put_stat(k, a[1], st);
 }
 
-std::int64_t sys_statx(Kernel& k, Task&, const SyscallArgs& a) {
+std::int64_t sys_statx(Kernel& k, Task& t, const SyscallArgs& a) {
     constexpr std::uint32_t kMntId = 0x1000, kReserved = 0x80000000u;
     constexpr std::uint64_t kAttrMountRoot = 0x2000;
     const int flags = static_cast<int>(a[2]);
@@ -73,8 +75,8 @@ std::int64_t sys_statx(Kernel& k, Task&, const SyscallArgs& a) {
     o.stx_mask = STATX_BASIC_STATS | kMntId;
     o.stx_blksize = s.blksize;
     o.stx_nlink = s.nlink;
-    o.stx_uid = s.uid;
-    o.stx_gid = s.gid;
+    o.stx_uid = from_kuid_munged(t.cred.user_ns.get(), s.uid);
+    o.stx_gid = from_kgid_munged(t.cred.user_ns.get(), s.gid);
     o.stx_mode = static_cast<std::uint16_t>(s.mode);
     o.stx_ino = s.ino;
     o.stx_size = static_cast<std::uint64_t>(s.size);
@@ -275,25 +277,23 @@ std::int64_t sys_umask(Kernel&, Task& t, const SyscallArgs& a) {
     return old;
 }
 
-/// The guest keeps the mounts it was given.
-std::int64_t sys_mount(Kernel& k, Task& t, const SyscallArgs& a) {
-    std::string path, type;
+std::int64_t sys_mount(Kernel& k, Task&, const SyscallArgs& a) {
+    std::string source, path, type, data;
     if (a[2])
-        if (const int err = k.get_string(a[2], type, kPageSize); err) return err;
+        if (const int err = k.get_string(a[2], type, kPageSize); err) return err == -ENAMETOOLONG ? -EINVAL : err;
+    if (a[0])
+        if (const int err = k.get_string(a[0], source, kPageSize); err) return err == -ENAMETOOLONG ? -EINVAL : err;
+    if (a[4])
+        if (const int err = k.get_string(a[4], data, kPageSize); err && err != -ENAMETOOLONG) return err;
     if (const int err = k.get_string(a[1], path); err) return err;
-    Found what;
-    if (const int err = vfs_of(k).walk(abi::at_fdcwd, path, true, false, what); err) return err;
-    if (!capable_of(t.cred, kCapSysAdmin)) return -EPERM;
-    k.pr_info("mount: " + type + " on " + path + " is not implemented; see --bind");
-    return type.empty() ? -EINVAL : -ENODEV;
+    return vfs_of(k).do_mount(source, path, type, a[3], data);
 }
 
-std::int64_t sys_umount2(Kernel& k, Task& t, const SyscallArgs& a) {
+std::int64_t sys_umount2(Kernel& k, Task&, const SyscallArgs& a) {
     if (a[1] & ~15ull) return -EINVAL;
     std::string path;
     if (const int err = k.get_string(a[0], path); err) return err;
-    if (!capable_of(t.cred, kCapSysAdmin)) return -EPERM;
-    return vfs_of(k).umount(path);
+    return vfs_of(k).umount(path, static_cast<int>(a[1]));
 }
 
 std::int64_t sys_pivot_root(Kernel&, Task& t, const SyscallArgs&) {

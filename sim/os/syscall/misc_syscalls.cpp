@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Identity, capabilities, prctl, and what belongs nowhere else.
 #include "sim/os/kernel.h"
+#include "sim/os/ns/pid_namespace.h"
 #include "sim/os/process/process.h"
 #include "sim/os/signal/signals.h"
 #include "sim/os/syscall/tables.h"
@@ -17,14 +18,14 @@ namespace {
 constexpr int kCapSetgid = 6, kCapSetuid = 7, kCapSetpcap = 8;
 constexpr std::uint64_t kAllCaps = (1ull << 41) - 1;
 
-std::int64_t sys_uname(Kernel& k, Task&, const SyscallArgs& a) {
+std::int64_t sys_uname(Kernel& k, Task& t, const SyscallArgs& a) {
     char u[6][65] = {};
     std::strcpy(u[0], "Linux");
-    std::strncpy(u[1], k.config().hostname.c_str(), 64);
+    std::strncpy(u[1], t.nsproxy->uts->nodename.c_str(), 64);
     std::strcpy(u[2], kOsRelease);
     std::strcpy(u[3], kOsVersion);
     std::strcpy(u[4], "aarch64");
-    std::strcpy(u[5], "(none)");
+    std::strncpy(u[5], t.nsproxy->uts->domainname.c_str(), 64);
     return k.put_user(a[0], u, sizeof u) ? -EFAULT : 0;
 }
 
@@ -63,10 +64,15 @@ std::int64_t sys_getcpu(Kernel& k, Task&, const SyscallArgs& a) {
     return a[1] && k.put(a[1], node) ? -EFAULT : 0;
 }
 
+/// Cores execute in order towards one another here, so there is nothing to do. Registration is not asked for: Linux gives
+/// EPERM for a private command without it.
 std::int64_t sys_membarrier(Kernel&, Task&, const SyscallArgs& a) {
-    constexpr std::int64_t kSupported = 0x7f;
-    if (a[0] == 0) return a[1] ? -EINVAL : kSupported;
-    return a[0] & ~static_cast<std::uint64_t>(kSupported) ? -EINVAL : 0;
+    constexpr std::uint32_t kCommands = 0x1ff, kPrivateExpeditedRseq = 128, kFlagCpu = 1;
+    const auto cmd = static_cast<std::uint32_t>(a[0]), flags = static_cast<std::uint32_t>(a[1]);
+    if (flags && !(cmd == kPrivateExpeditedRseq && flags == kFlagCpu)) return -EINVAL;
+    if (!cmd) return kCommands;
+    const bool one = !(cmd & (cmd - 1));
+    return one && cmd & kCommands ? 0 : -EINVAL;
 }
 
 std::int64_t sys_syslog(Kernel& k, Task& t, const SyscallArgs& a) {
@@ -88,31 +94,50 @@ std::int64_t sys_syslog(Kernel& k, Task& t, const SyscallArgs& a) {
 
 // --- identity ---
 
-std::int64_t sys_getuid(Kernel&, Task& t, const SyscallArgs&) { return t.cred.uid; }
-std::int64_t sys_geteuid(Kernel&, Task& t, const SyscallArgs&) { return t.cred.euid; }
-std::int64_t sys_getgid(Kernel&, Task& t, const SyscallArgs&) { return t.cred.gid; }
-std::int64_t sys_getegid(Kernel&, Task& t, const SyscallArgs&) { return t.cred.egid; }
+std::uint32_t shown_uid(const Task& t, std::uint32_t kuid) { return from_kuid_munged(t.cred.user_ns.get(), kuid); }
+std::uint32_t shown_gid(const Task& t, std::uint32_t kgid) { return from_kgid_munged(t.cred.user_ns.get(), kgid); }
+std::uint32_t kuid_of(const Task& t, std::uint64_t uid) {
+    return make_kuid(t.cred.user_ns.get(), static_cast<std::uint32_t>(uid));
+}
+std::uint32_t kgid_of(const Task& t, std::uint64_t gid) {
+    return make_kgid(t.cred.user_ns.get(), static_cast<std::uint32_t>(gid));
+}
+constexpr std::uint32_t kKeep = ~0u;
+/// For calls that leave an id alone when they are given -1.
+template <std::uint32_t (*Of)(const Task&, std::uint64_t)>
+bool take_ids(const Task& t, const SyscallArgs& a, std::span<std::uint32_t> out) {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const auto id = static_cast<std::uint32_t>(a[i]);
+        out[i] = id == kKeep ? kKeep : Of(t, id);
+        if (id != kKeep && out[i] == kKeep) return false; // no such id in this namespace
+    }
+    return true;
+}
+
+std::int64_t sys_getuid(Kernel&, Task& t, const SyscallArgs&) { return shown_uid(t, t.cred.uid); }
+std::int64_t sys_geteuid(Kernel&, Task& t, const SyscallArgs&) { return shown_uid(t, t.cred.euid); }
+std::int64_t sys_getgid(Kernel&, Task& t, const SyscallArgs&) { return shown_gid(t, t.cred.gid); }
+std::int64_t sys_getegid(Kernel&, Task& t, const SyscallArgs&) { return shown_gid(t, t.cred.egid); }
 
 /// What changes of user ids do to capabilities (capabilities(7)).
 void after_setuid(Kernel& k, Task& t, const Credentials& old) {
     Credentials& c = t.cred;
-    const bool had_root = old.uid == 0 || old.euid == 0 || old.suid == 0;
-    const bool has_root = c.uid == 0 || c.euid == 0 || c.suid == 0;
+    const std::uint32_t root = make_kuid(c.user_ns.get(), 0);
+    const bool had_root = old.uid == root || old.euid == root || old.suid == root;
+    const bool has_root = c.uid == root || c.euid == root || c.suid == root;
     if (had_root && !has_root && !c.keep_caps) c.cap_permitted = c.cap_effective = c.cap_ambient = 0;
-    if (old.euid == 0 && c.euid != 0) c.cap_effective = 0;
-    if (old.euid != 0 && c.euid == 0) c.cap_effective = c.cap_permitted;
+    if (old.euid == root && c.euid != root) c.cap_effective = 0;
+    if (old.euid != root && c.euid == root) c.cap_effective = c.cap_permitted;
     if (c.euid != old.euid) t.process->dumpable = false;
     c.fsuid = c.euid;
     t.user = k.user_info(c.uid);
 }
 
-constexpr std::uint32_t kKeep = ~0u;
-
 std::int64_t sys_setuid(Kernel& k, Task& t, const SyscallArgs& a) {
-    const auto uid = static_cast<std::uint32_t>(a[0]);
+    const std::uint32_t uid = kuid_of(t, a[0]);
     if (uid == kKeep) return -EINVAL;
     const Credentials old = t.cred;
-    if (Kernel::has_cap(t, kCapSetuid))
+    if (own_capable(t.cred, kCapSetuid))
         t.cred.uid = t.cred.suid = uid;
     else if (uid != old.uid && uid != old.suid)
         return -EPERM;
@@ -124,10 +149,9 @@ std::int64_t sys_setresuid(Kernel& k, Task& t, const SyscallArgs& a) {
     const Credentials old = t.cred;
     const auto ok = [&](std::uint32_t u) { return u == kKeep || u == old.uid || u == old.euid || u == old.suid; };
     std::uint32_t v[3];
-    for (int i = 0; i < 3; ++i) {
-        v[i] = static_cast<std::uint32_t>(a[static_cast<unsigned>(i)]);
-        if (!ok(v[i]) && !Kernel::has_cap(t, kCapSetuid)) return -EPERM;
-    }
+    if (!take_ids<kuid_of>(t, a, v)) return -EINVAL;
+    for (const std::uint32_t id : v)
+        if (!ok(id) && !own_capable(t.cred, kCapSetuid)) return -EPERM;
     if (v[0] != kKeep) t.cred.uid = v[0];
     if (v[1] != kKeep) t.cred.euid = v[1];
     if (v[2] != kKeep) t.cred.suid = v[2];
@@ -136,8 +160,10 @@ std::int64_t sys_setresuid(Kernel& k, Task& t, const SyscallArgs& a) {
 }
 std::int64_t sys_setreuid(Kernel& k, Task& t, const SyscallArgs& a) {
     const Credentials old = t.cred;
-    const auto r = static_cast<std::uint32_t>(a[0]), e = static_cast<std::uint32_t>(a[1]);
-    const bool cap = Kernel::has_cap(t, kCapSetuid);
+    std::uint32_t v[2];
+    if (!take_ids<kuid_of>(t, a, v)) return -EINVAL;
+    const std::uint32_t r = v[0], e = v[1];
+    const bool cap = own_capable(t.cred, kCapSetuid);
     if (r != kKeep && r != old.uid && r != old.euid && !cap) return -EPERM;
     if (e != kKeep && e != old.uid && e != old.euid && e != old.suid && !cap) return -EPERM;
     if (r != kKeep) t.cred.uid = r;
@@ -147,8 +173,9 @@ std::int64_t sys_setreuid(Kernel& k, Task& t, const SyscallArgs& a) {
     return 0;
 }
 std::int64_t sys_setgid(Kernel&, Task& t, const SyscallArgs& a) {
-    const auto gid = static_cast<std::uint32_t>(a[0]);
-    if (Kernel::has_cap(t, kCapSetgid))
+    const std::uint32_t gid = kgid_of(t, a[0]);
+    if (gid == kKeep) return -EINVAL;
+    if (own_capable(t.cred, kCapSetgid))
         t.cred.gid = t.cred.sgid = gid;
     else if (gid != t.cred.gid && gid != t.cred.sgid)
         return -EPERM;
@@ -158,45 +185,62 @@ std::int64_t sys_setgid(Kernel&, Task& t, const SyscallArgs& a) {
 std::int64_t sys_setresgid(Kernel&, Task& t, const SyscallArgs& a) {
     const Credentials old = t.cred;
     const auto ok = [&](std::uint32_t g) { return g == kKeep || g == old.gid || g == old.egid || g == old.sgid; };
-    for (unsigned i = 0; i < 3; ++i)
-        if (!ok(static_cast<std::uint32_t>(a[i])) && !Kernel::has_cap(t, kCapSetgid)) return -EPERM;
-    if (static_cast<std::uint32_t>(a[0]) != kKeep) t.cred.gid = static_cast<std::uint32_t>(a[0]);
-    if (static_cast<std::uint32_t>(a[1]) != kKeep) t.cred.egid = t.cred.fsgid = static_cast<std::uint32_t>(a[1]);
-    if (static_cast<std::uint32_t>(a[2]) != kKeep) t.cred.sgid = static_cast<std::uint32_t>(a[2]);
+    std::uint32_t v[3];
+    if (!take_ids<kgid_of>(t, a, v)) return -EINVAL;
+    for (const std::uint32_t id : v)
+        if (!ok(id) && !own_capable(t.cred, kCapSetgid)) return -EPERM;
+    if (v[0] != kKeep) t.cred.gid = v[0];
+    if (v[1] != kKeep) t.cred.egid = t.cred.fsgid = v[1];
+    if (v[2] != kKeep) t.cred.sgid = v[2];
     return 0;
 }
 std::int64_t sys_setregid(Kernel& k, Task& t, const SyscallArgs& a) {
     return sys_setresgid(k, t, {a[0], a[1], ~0ull, 0, 0, 0});
 }
 std::int64_t sys_getresuid(Kernel& k, Task& t, const SyscallArgs& a) {
-    return k.put(a[0], t.cred.uid) || k.put(a[1], t.cred.euid) || k.put(a[2], t.cred.suid) ? -EFAULT : 0;
+    const Credentials& c = t.cred;
+    const bool bad =
+        k.put(a[0], shown_uid(t, c.uid)) || k.put(a[1], shown_uid(t, c.euid)) || k.put(a[2], shown_uid(t, c.suid));
+    return bad ? -EFAULT : 0;
 }
 std::int64_t sys_getresgid(Kernel& k, Task& t, const SyscallArgs& a) {
-    return k.put(a[0], t.cred.gid) || k.put(a[1], t.cred.egid) || k.put(a[2], t.cred.sgid) ? -EFAULT : 0;
+    const Credentials& c = t.cred;
+    const bool bad =
+        k.put(a[0], shown_gid(t, c.gid)) || k.put(a[1], shown_gid(t, c.egid)) || k.put(a[2], shown_gid(t, c.sgid));
+    return bad ? -EFAULT : 0;
 }
 std::int64_t sys_setfsuid(Kernel&, Task& t, const SyscallArgs& a) {
-    const auto old = t.cred.fsuid, uid = static_cast<std::uint32_t>(a[0]);
-    if (uid == t.cred.uid || uid == t.cred.euid || uid == t.cred.suid || Kernel::has_cap(t, kCapSetuid))
+    const std::uint32_t old = t.cred.fsuid, uid = kuid_of(t, a[0]);
+    if (uid != kKeep &&
+        (uid == t.cred.uid || uid == t.cred.euid || uid == t.cred.suid || own_capable(t.cred, kCapSetuid)))
         t.cred.fsuid = uid;
-    return old;
+    return shown_uid(t, old);
 }
 std::int64_t sys_setfsgid(Kernel&, Task& t, const SyscallArgs& a) {
-    const auto old = t.cred.fsgid, gid = static_cast<std::uint32_t>(a[0]);
-    if (gid == t.cred.gid || gid == t.cred.egid || gid == t.cred.sgid || Kernel::has_cap(t, kCapSetgid))
+    const std::uint32_t old = t.cred.fsgid, gid = kgid_of(t, a[0]);
+    if (gid != kKeep &&
+        (gid == t.cred.gid || gid == t.cred.egid || gid == t.cred.sgid || own_capable(t.cred, kCapSetgid)))
         t.cred.fsgid = gid;
-    return old;
+    return shown_gid(t, old);
 }
 std::int64_t sys_getgroups(Kernel& k, Task& t, const SyscallArgs& a) {
     const auto n = static_cast<std::int64_t>(t.cred.groups.size());
     if (!a[0]) return n;
     if (static_cast<std::int64_t>(a[0]) < n) return -EINVAL;
-    return k.put_user(a[1], t.cred.groups.data(), t.cred.groups.size() * 4) ? -EFAULT : n;
+    std::vector<std::uint32_t> groups;
+    for (const std::uint32_t g : t.cred.groups) groups.push_back(shown_gid(t, g));
+    return k.put_user(a[1], groups.data(), groups.size() * 4) ? -EFAULT : n;
 }
 std::int64_t sys_setgroups(Kernel& k, Task& t, const SyscallArgs& a) {
-    if (!Kernel::has_cap(t, kCapSetgid)) return -EPERM;
+    // Not before the namespace has a group map, nor where giving up groups is forbidden.
+    const UserNamespace* user = t.cred.user_ns.get();
+    if (!own_capable(t.cred, kCapSetgid) || (user && (user->gid_map.empty() || !user->setgroups_allowed)))
+        return -EPERM;
     if (a[0] > 65536) return -EINVAL;
     std::vector<std::uint32_t> g(a[0]);
     if (k.get_user(g.data(), a[1], g.size() * 4)) return -EFAULT;
+    for (std::uint32_t& id : g)
+        if ((id = make_kgid(user, id)) == kNoId) return -EINVAL;
     std::sort(g.begin(), g.end());
     t.cred.groups = std::move(g);
     return 0;
@@ -214,7 +258,7 @@ std::int64_t sys_capget(Kernel& k, Task& t, const SyscallArgs& a) {
         h.version = kCapVersion3;
         return k.put(a[0], h) ? -EFAULT : a[1] ? -EINVAL : 0;
     }
-    Task* x = h.pid ? k.find_task(h.pid) : &t;
+    Task* x = h.pid ? k.find_task_vpid(h.pid) : &t;
     if (!x) return -ESRCH;
     const Credentials& c = x->cred;
     const auto lo = [](std::uint64_t v) { return static_cast<std::uint32_t>(v); };
@@ -228,13 +272,13 @@ std::int64_t sys_capset(Kernel& k, Task& t, const SyscallArgs& a) {
     std::uint32_t d[6];
     if (k.get(a[0], h)) return -EFAULT;
     if (h.version != kCapVersion3 && h.version != 0x20071026) return -EINVAL;
-    if (h.pid && h.pid != t.pid) return -EPERM;
+    if (h.pid && h.pid != pid_vnr(t, t.pid)) return -EPERM;
     if (k.get(a[1], d)) return -EFAULT;
     const auto join = [&](int i) { return (std::uint64_t{d[i + 3]} << 32 | d[i]) & kAllCaps; };
     const std::uint64_t e = join(0), p = join(1), i = join(2);
     Credentials& c = t.cred;
     if (p & ~c.cap_permitted || e & ~p) return -EPERM;
-    if (i & ~(c.cap_inheritable | c.cap_permitted) && !Kernel::has_cap(t, kCapSetpcap)) return -EPERM;
+    if (i & ~(c.cap_inheritable | c.cap_permitted) && !own_capable(c, kCapSetpcap)) return -EPERM;
     c.cap_effective = e, c.cap_permitted = p, c.cap_inheritable = i;
     c.cap_ambient &= p & i;
     return 0;
@@ -267,7 +311,7 @@ std::int64_t sys_prctl(Kernel& k, Task& t, const SyscallArgs& a) {
         case 21: return t.seccomp_mode;
         case 23: return a[1] > 40 ? -EINVAL : static_cast<std::int64_t>(t.cred.cap_bounding >> a[1] & 1);
         case 24:
-            if (!Kernel::has_cap(t, kCapSetpcap)) return -EPERM;
+            if (!own_capable(t.cred, kCapSetpcap)) return -EPERM;
             if (a[1] > 40) return -EINVAL;
             t.cred.cap_bounding &= ~(1ull << a[1]);
             return 0;
@@ -313,22 +357,9 @@ std::int64_t sys_mbind(Kernel&, Task&, const SyscallArgs& a) {
     return 0;
 }
 
-/// Only what threads may stop sharing; there are no namespaces.
-std::int64_t sys_unshare(Kernel& k, Task& t, const SyscallArgs& a) {
-    constexpr std::uint64_t kFs = 0x200, kFiles = 0x400, kSysvsem = 0x40000;
-    if (a[0] & ~(kFs | kFiles | kSysvsem)) {
-        k.pr_info("unshare: namespaces are not implemented: EINVAL");
-        return -EINVAL;
-    }
-    if ((a[0] & kFs) && t.fs.use_count() > 1) t.fs = std::make_shared<FsContext>(*t.fs);
-    if ((a[0] & kFiles) && t.files.use_count() > 1) t.files = t.files->clone();
-    return 0;
-}
-
 constexpr SyscallRow kRows[] = {
     {90, "capget", sys_capget, 2},
     {91, "capset", sys_capset, 2},
-    {97, "unshare", sys_unshare, 1},
     {116, "syslog", sys_syslog, 3},
     {143, "setregid", sys_setregid, 2},
     {144, "setgid", sys_setgid, 1},

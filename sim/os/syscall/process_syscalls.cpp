@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/exec/exec.h"
+#include "sim/os/fs/pidfd.h"
 #include "sim/os/kernel.h"
+#include "sim/os/ns/pid_namespace.h"
 #include "sim/os/process/process.h"
 #include "sim/os/sched/scheduler.h"
 #include "sim/os/signal/signals.h"
@@ -24,6 +26,7 @@ std::int64_t sys_clone(Kernel& k, Task& t, const SyscallArgs& a) {
     c.flags = a[0] & ~0xffull;
     c.exit_signal = static_cast<int>(a[0] & 0xff);
     c.stack = a[1], c.parent_tid = a[2], c.tls = a[3], c.child_tid = a[4];
+    c.pidfd = c.parent_tid; // one argument serves both
     return do_clone(k, t, c);
 }
 
@@ -33,13 +36,26 @@ std::int64_t sys_clone3(Kernel& k, Task& t, const SyscallArgs& a) {
     if (a[1] > kPageSize) return -E2BIG;
     if (a[1] < kVer0) return -EINVAL;
     if (k.get_user(v, a[0], std::min<std::uint64_t>(a[1], kVer2))) return -EFAULT;
+    // A bigger struct is one of a later kernel: what is not known must be 0.
+    for (std::uint64_t at = kVer2; at < a[1]; ++at) {
+        std::uint8_t byte;
+        if (k.get(a[0] + at, byte)) return -EFAULT;
+        if (byte) return -E2BIG;
+    }
     CloneArgs c;
     c.flags = v[0], c.pidfd = v[1], c.child_tid = v[2], c.parent_tid = v[3];
+    c.pidfd_separate = true;
+    c.cgroup = static_cast<int>(v[10]);
+    if (v[9] > 32 || (!v[8]) != (!v[9])) return -EINVAL;
+    if ((c.flags & 0x200000000ull /* CLONE_INTO_CGROUP */) && (v[10] > 0x7fffffff || a[1] < kVer2)) return -EINVAL;
+    c.set_tid.resize(v[9]);
+    if (v[9] && k.get_user(c.set_tid.data(), v[8], v[9] * sizeof(int))) return -EFAULT;
     c.exit_signal = static_cast<int>(v[4]);
     c.stack = v[5] + v[6];
     c.tls = v[7];
     if (v[4] & ~0xffull) return -EINVAL;
-    if ((c.flags & CLONE_DETACHED) || (c.flags & 0xff)) return -EINVAL;
+    if (c.flags & ~0x3ffffffffull) return -EINVAL;
+    if ((c.flags & CLONE_DETACHED) || (c.flags & 0xff & ~kCloneNewTime)) return -EINVAL;
     if ((c.flags & (CLONE_THREAD | CLONE_PARENT)) && c.exit_signal) return -EINVAL;
     if ((v[5] == 0) != (v[6] == 0)) return -EINVAL;
     return do_clone(k, t, c);
@@ -66,7 +82,13 @@ std::int64_t execve_common(Kernel& k, Task& t, int dirfd, std::uint64_t upath, s
     if (const int e = get_string_array(k, uargv, argv)) return e;
     if (const int e = get_string_array(k, uenvp, envp)) return e;
     FileHandle file;
-    constexpr int kEmptyPath = 0x1000;
+    constexpr int kEmptyPath = 0x1000, kNoFollow = 0x100;
+    if (flags & ~(kEmptyPath | kNoFollow)) return -EINVAL;
+    if (flags & kNoFollow) {
+        FileStat link;
+        if (const int e = k.vfs().statat(dirfd, path, kNoFollow | (flags & kEmptyPath), link)) return e;
+        if ((link.mode & 0170000) == 0120000) return -ELOOP;
+    }
     if (path.empty() && (flags & kEmptyPath)) {
         file = t.files->get(dirfd);
         if (!file) return -EBADF;
@@ -110,11 +132,11 @@ std::int64_t sys_wait4(Kernel& k, Task& t, const SyscallArgs& a) {
     if (pid == std::numeric_limits<int>::min()) return -ESRCH;
     int type = 0, id = 0;
     if (pid > 0)
-        type = 1, id = pid;
+        type = 1, id = pid_global(t, pid);
     else if (pid == 0)
         type = 2, id = t.process->pgid;
     else if (pid < -1)
-        type = 2, id = -pid;
+        type = 2, id = pid_global(t, -pid);
     WaitResult r;
     const std::int64_t out = do_wait(k, t, type, id, options | 4, r);
     if (out <= 0) return out;
@@ -124,16 +146,28 @@ std::int64_t sys_wait4(Kernel& k, Task& t, const SyscallArgs& a) {
 }
 
 std::int64_t sys_waitid(Kernel& k, Task& t, const SyscallArgs& a) {
-    const int type = static_cast<int>(a[0]), options = static_cast<int>(a[3]);
+    int type = static_cast<int>(a[0]), options = static_cast<int>(a[3]);
     if (options & ~(1 | 2 | 4 | 8 | 0x01000000 | 0x20000000 | 0x40000000 | static_cast<int>(0x80000000)))
         return -EINVAL;
     if (!(options & (2 | 4 | 8))) return -EINVAL;
-    if (type < 0 || type > 2) return type == 3 ? -EBADF : -EINVAL;
+    if (type < 0 || type > 3) return -EINVAL;
     if (type == 1 && static_cast<int>(a[1]) <= 0) return -EINVAL;
     if (type == 2 && static_cast<int>(a[1]) < 0) return -EINVAL;
-    const int id = type == 2 && !a[1] ? t.process->pgid : static_cast<int>(a[1]);
+    int id = type == 2 && !a[1] ? t.process->pgid : pid_global(t, static_cast<int>(a[1]));
+    bool nonblock = false;
+    if (type == 3) { // P_PIDFD
+        if (static_cast<int>(a[1]) < 0) return -EINVAL;
+        const FileHandle f = t.files->get(static_cast<int>(a[1]));
+        if (!f || !is_pidfd(*f)) return -EBADF;
+        const Task* leader = pidfd_task(*f);
+        type = 1;
+        id = leader ? leader->tgid : -1;
+        nonblock = f->nonblock() && !(options & 1);
+        if (nonblock) options |= 1;
+    }
     WaitResult r;
     const std::int64_t out = do_wait(k, t, type, id, options, r);
+    if (!out && nonblock) return -EAGAIN;
     if (out < 0) return out;
     if (a[2]) {
         SigInfo info;
@@ -142,7 +176,7 @@ std::int64_t sys_waitid(Kernel& k, Task& t, const SyscallArgs& a) {
                               : r.code == 4 || r.code == 5 ? r.status >> 8
                               : r.code == 6                ? SIGCONT
                                                            : r.status & 0x7f;
-            info = siginfo_child(SIGCHLD, r.code, r.pid, r.uid, value, 0, 0);
+            info = siginfo_child(SIGCHLD, r.code, r.pid, from_kuid_munged(t.cred.user_ns.get(), r.uid), value, 0, 0);
         }
         if (k.put_user(a[2], info.raw.data(), info.raw.size())) return -EFAULT;
     }
@@ -161,19 +195,19 @@ std::int64_t task_number(Kernel& k, KernelSymbol entry, std::int64_t number) {
     return number;
 }
 std::int64_t sys_getpid(Kernel& k, Task& t, const SyscallArgs&) {
-    return task_number(k, KernelSymbol::__arm64_sys_getpid, t.tgid);
+    return task_number(k, KernelSymbol::__arm64_sys_getpid, pid_vnr(t, t.tgid));
 }
 std::int64_t sys_gettid(Kernel& k, Task& t, const SyscallArgs&) {
-    return task_number(k, KernelSymbol::__arm64_sys_gettid, t.pid);
+    return task_number(k, KernelSymbol::__arm64_sys_gettid, pid_vnr(t, t.pid));
 }
 std::int64_t sys_getppid(Kernel& k, Task& t, const SyscallArgs&) {
-    return task_number(k, KernelSymbol::__arm64_sys_getppid, t.parent->tgid);
+    return task_number(k, KernelSymbol::__arm64_sys_getppid, pid_vnr(t, t.parent->tgid));
 }
 
 std::int64_t sys_setpgid(Kernel& k, Task& t, const SyscallArgs& a) {
-    const int pid = static_cast<int>(a[0]) ? static_cast<int>(a[0]) : t.tgid;
-    const int pgid = static_cast<int>(a[1]) ? static_cast<int>(a[1]) : pid;
-    if (pgid < 0) return -EINVAL;
+    if (static_cast<int>(a[1]) < 0) return -EINVAL;
+    const int pid = static_cast<int>(a[0]) ? pid_global(t, static_cast<int>(a[0])) : t.tgid;
+    const int pgid = static_cast<int>(a[1]) ? pid_global(t, static_cast<int>(a[1])) : pid;
     Task* target = k.find_task(pid);
     if (!target || target->process->leader != target) return -ESRCH;
     if (target->process != t.process && target->parent != t.process->leader) return -ESRCH;
@@ -188,25 +222,25 @@ std::int64_t sys_setpgid(Kernel& k, Task& t, const SyscallArgs& a) {
     return 0;
 }
 std::int64_t sys_getpgid(Kernel& k, Task& t, const SyscallArgs& a) {
-    if (!static_cast<int>(a[0])) return t.process->pgid;
-    Task* x = k.find_task(static_cast<int>(a[0]));
-    return x ? x->process->pgid : -ESRCH;
+    if (!static_cast<int>(a[0])) return pid_vnr(t, t.process->pgid);
+    Task* x = k.find_task_vpid(static_cast<int>(a[0]));
+    return x ? pid_vnr(t, x->process->pgid) : -ESRCH;
 }
 std::int64_t sys_getsid(Kernel& k, Task& t, const SyscallArgs& a) {
-    if (!static_cast<int>(a[0])) return t.process->sid;
-    Task* x = k.find_task(static_cast<int>(a[0]));
-    return x ? x->process->sid : -ESRCH;
+    if (!static_cast<int>(a[0])) return pid_vnr(t, t.process->sid);
+    Task* x = k.find_task_vpid(static_cast<int>(a[0]));
+    return x ? pid_vnr(t, x->process->sid) : -ESRCH;
 }
 std::int64_t sys_setsid(Kernel& k, Task& t, const SyscallArgs&) {
     for (const auto& [tid, x] : k.tasks())
         if (x->process->pgid == t.tgid) return -EPERM;
     t.process->pgid = t.process->sid = t.tgid;
-    return t.tgid;
+    return pid_vnr(t, t.tgid);
 }
 
 std::int64_t sys_set_tid_address(Kernel&, Task& t, const SyscallArgs& a) {
     t.clear_child_tid = a[0];
-    return t.pid;
+    return pid_vnr(t, t.pid);
 }
 std::int64_t sys_set_robust_list(Kernel&, Task& t, const SyscallArgs& a) {
     if (a[1] != 24) return -EINVAL;
@@ -215,7 +249,7 @@ std::int64_t sys_set_robust_list(Kernel&, Task& t, const SyscallArgs& a) {
     return 0;
 }
 std::int64_t sys_get_robust_list(Kernel& k, Task& t, const SyscallArgs& a) {
-    Task* x = a[0] ? k.find_task(static_cast<int>(a[0])) : &t;
+    Task* x = a[0] ? k.find_task_vpid(static_cast<int>(a[0])) : &t;
     if (!x) return -ESRCH;
     if (!k.ptrace_may_access(x)) return -EPERM;
     const std::uint64_t len = 24;
@@ -248,7 +282,7 @@ std::int64_t sys_rseq(Kernel& k, Task& t, const SyscallArgs& a) {
 // --- scheduling ---
 
 Task* target_of(Kernel& k, Task& t, std::uint64_t pid) {
-    return static_cast<int>(pid) ? k.find_task(static_cast<int>(pid)) : &t;
+    return static_cast<int>(pid) ? k.find_task_vpid(static_cast<int>(pid)) : &t;
 }
 
 bool may_schedule(const Task& me, const Task& x) {
@@ -435,7 +469,7 @@ std::int64_t sys_setrlimit(Kernel& k, Task& t, const SyscallArgs& a) {
 std::int64_t sys_futex(Kernel& k, Task& t, const SyscallArgs& a) { return do_futex(k, t, a); }
 
 std::int64_t sys_kcmp(Kernel& k, Task&, const SyscallArgs& a) {
-    Task *x = k.find_task(static_cast<int>(a[0])), *y = k.find_task(static_cast<int>(a[1]));
+    Task *x = k.find_task_vpid(static_cast<int>(a[0])), *y = k.find_task_vpid(static_cast<int>(a[1]));
     if (!x || !y) return -ESRCH;
     const auto order = [](const void* p, const void* q) { return p == q ? 0 : 1; };
     switch (a[2]) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/kernel.h"
+#include "sim/os/ns/pid_namespace.h"
 #include "sim/os/signal/signals.h"
 #include "sim/os/syscall/tables.h"
 #include "sim/os/time/time_keeper.h"
@@ -103,13 +104,13 @@ int user_siginfo(Kernel& k, Task& t, int pid, int signo, std::uint64_t at, SigIn
     std::int32_t n = signo, code;
     std::memcpy(info.raw.data(), &n, 4);
     std::memcpy(&code, info.raw.data() + 8, 4);
-    if ((code >= 0 || code == -6 /* SI_TKILL */) && pid != t.tgid) return -EPERM;
+    if ((code >= 0 || code == -6 /* SI_TKILL */) && pid != pid_vnr(t, t.tgid)) return -EPERM;
     return 0;
 }
 std::int64_t sys_rt_sigqueueinfo(Kernel& k, Task& t, const SyscallArgs& a) {
     SigInfo info;
     if (const int e = user_siginfo(k, t, static_cast<int>(a[0]), static_cast<int>(a[1]), a[2], info)) return e;
-    Task* x = k.find_task(static_cast<int>(a[0]));
+    Task* x = k.find_task_vpid(static_cast<int>(a[0]));
     if (!x) return -ESRCH;
     if (a[1] > static_cast<unsigned>(kNumSignals)) return -EINVAL;
     return a[1] ? k.signals().send_process(*x, info) : 0;
@@ -117,8 +118,8 @@ std::int64_t sys_rt_sigqueueinfo(Kernel& k, Task& t, const SyscallArgs& a) {
 std::int64_t sys_rt_tgsigqueueinfo(Kernel& k, Task& t, const SyscallArgs& a) {
     SigInfo info;
     if (const int e = user_siginfo(k, t, static_cast<int>(a[0]), static_cast<int>(a[2]), a[3], info)) return e;
-    Task* x = k.find_task(static_cast<int>(a[1]));
-    if (!x || x->tgid != static_cast<int>(a[0])) return -ESRCH;
+    Task* x = k.find_task_vpid(static_cast<int>(a[1]));
+    if (!x || pid_vnr(t, x->tgid) != static_cast<int>(a[0])) return -ESRCH;
     if (a[2] > static_cast<unsigned>(kNumSignals)) return -EINVAL;
     return a[2] ? k.signals().send_thread(*x, info) : 0;
 }

@@ -14,6 +14,8 @@ std::span<const SyscallRow> process_syscalls();
 std::span<const SyscallRow> signal_syscalls();
 std::span<const SyscallRow> time_syscalls();
 std::span<const SyscallRow> misc_syscalls();
+std::span<const SyscallRow> ns_syscalls();
+std::span<const SyscallRow> bpf_syscalls();
 std::span<const SyscallRow> perf_syscalls();
 std::span<const SyscallRow> ptrace_syscalls();
 std::span<const SyscallRow> process_vm_syscalls();

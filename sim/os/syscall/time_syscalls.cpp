@@ -57,7 +57,7 @@ int read_clock(Kernel& k, Task& t, int clockid, std::uint64_t& ns) {
     }
     if (clockid >= 0) return -EINVAL;
     const int pid = ~(clockid >> 3);
-    Task* x = pid ? k.find_task(pid) : &t;
+    Task* x = pid ? k.find_task_vpid(pid) : &t;
     if (!x || (clockid & 3) == 3) return -EINVAL;
     ns = clockid & 4 ? thread_cpu_ns(k, *x) : process_cpu_ns(k, *x);
     return 0;
@@ -244,8 +244,9 @@ std::int64_t sys_timer_create(Kernel& k, Task& t, const SyscallArgs& a) {
     if (ev.notify != 0 && ev.notify != 1 && ev.notify != 4) return -EINVAL;
     if (ev.notify != 1 && (ev.signo < 1 || ev.signo > kNumSignals)) return -EINVAL;
     if (ev.notify == 4) {
-        Task* x = k.find_task(ev.tid);
+        Task* x = k.find_task_vpid(ev.tid);
         if (!x || x->process != t.process) return -EINVAL;
+        ev.tid = x->pid;
     }
     ProcessTimers& p = timers_of(t);
     auto pt = std::make_unique<PosixTimer>();

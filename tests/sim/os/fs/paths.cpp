@@ -183,8 +183,8 @@ TEST_CASE("names and links do not cross mounts") {
     CHECK(g.w->vfs->linkat(-100, "/w/file", -100, "/tmp/file", 0) == -EXDEV);
     CHECK(g.w->vfs->unlinkat(-100, "/w", abi::at_removedir) == -EBUSY);
     CHECK(g.w->vfs->renameat2(-100, "/tmp", -100, "/t", 0) == -EBUSY);
-    CHECK(g.w->vfs->umount("/w") == -EBUSY);
-    CHECK(g.w->vfs->umount("/w/sub") == -EINVAL);
+    CHECK(g.w->vfs->umount("/w", 0) == -EBUSY);
+    CHECK(g.w->vfs->umount("/w/sub", 0) == -EINVAL);
 }
 
 TEST_CASE("devices and sockets of the host stay closed, a FIFO is the guest's own") {
