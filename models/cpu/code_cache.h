@@ -23,6 +23,11 @@ struct LaneVector {
     void add(const LaneVector& o, std::uint64_t times) {
         for (unsigned i = 0; i < kVectorLanes / 4; ++i) words[i] += o.words[i] * times;
     }
+    bool any() const {
+        std::uint64_t all = 0;
+        for (const std::uint64_t w : words) all |= w;
+        return all != 0;
+    }
     void add(unsigned lane) { words[lane / 4] += std::uint64_t{1} << lane % 4 * 16; }
     std::uint16_t operator[](unsigned lane) const {
         return static_cast<std::uint16_t>(words[lane / 4] >> lane % 4 * 16);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace rkperf::cpu {
 namespace {
@@ -69,11 +70,17 @@ void CoreBase::flush() const {
         if (n == 0) return;
         for (EventNumber e : lane_map_.events(lane)) row[e] += n;
     };
-    if (!user_counts_) { // EL1 counts into the totals at once
+    if (kernel_counts_) {
+        kernel_counts_ = false;
+        for (std::size_t i = 0; i < kKernelLanes.size(); ++i) feed(kKernelLanes[i], std::exchange(kernel_lanes_[i], 0));
+    }
+    if (!user_counts_) {
         feed(Lane::cycle, cycle_ - flushed_cycle_);
         flushed_cycle_ = cycle_;
         return;
     }
+    user_counts_ = state_ != nullptr;
+    if (cycle_ == flushed_cycle_ && !counted_ && !fast_.any()) return; // no instruction since
     for (; counted_; counted_ = counted_->counted_before) {
         fast_.lanes.add(counted_->lanes, counted_->executions);
         fast_.fetches += counted_->fetches * counted_->executions;
@@ -91,7 +98,6 @@ void CoreBase::flush() const {
     feed(Lane::write_unaligned, fast_.unaligned[1]);
     feed(Lane::branch_taken, fast_.taken);
     fast_ = FastCounts{};
-    user_counts_ = state_ != nullptr;
     feed(Lane::cycle, cycle_ - flushed_cycle_);
     flushed_cycle_ = cycle_;
     for (unsigned s = 0; s < kStalls; ++s) {
@@ -138,6 +144,7 @@ void CoreBase::rearm() {
 }
 
 void CoreBase::read_armed() {
+    flush();
     rearm_ = false;
     for (const Armed& a : armed_) totals_.watch(a.event, false);
     armed_.clear();
@@ -209,7 +216,7 @@ void CoreBase::set_limits() {
 }
 
 void CoreBase::settle() {
-    flush();
+    if (user_counts_ || !armed_.empty()) flush(); // nobody else looks at the totals before asking for them
     for (;;) {
         for (DeadlineSource* s : sources_)
             while (due(s->next_deadline())) s->advance_to(now());
@@ -499,7 +506,7 @@ void CoreBase::debug_changed() {
         for (std::uint64_t vpn = first >> kPageShift; vpn <= last >> kPageShift; ++vpn) lose({Loss::page, vpn});
     }
     if (vpn_ != ~0ull) look_at_page();
-    stop_soon();
+    if (state_) stop_soon();
 }
 
 void CoreBase::look_at_page() {

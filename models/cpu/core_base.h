@@ -150,6 +150,9 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
         std::uint64_t hits[2]{}; ///< by DecodedOp::is_store
         std::uint64_t unaligned[2]{};
         std::uint64_t taken{};
+        bool any() const {
+            return lanes.any() || (fetches | fetches_slow | translations_slow | hits[0] | hits[1] | taken);
+        }
     };
 
     /// A page that fast-forward reads and writes without asking.
@@ -229,6 +232,8 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     void kernel_boundary();
     void take_irq_at_el1();
     void run_lump(const Lump& lump);
+    bool in_one_piece(std::uint64_t cycles);
+    void walk_code(std::uint64_t instructions);
     void spend(std::uint64_t instructions, std::uint64_t cycles);
     void touch_kernel_lines(const KernelWork& work);
     SysRegOutcome transact(SysReg reg, std::uint64_t& value, bool write, ExceptionLevel el);
@@ -291,6 +296,14 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
 
     mutable std::uint64_t flushed_cycle_{};
     mutable bool user_counts_{}; ///< something may have been counted at EL0 since the last flush
+    /// Lanes that native kernel code feeds.
+    static constexpr std::array kKernelLanes{
+        Lane::instruction, Lane::load,           Lane::store,           Lane::read_hit,
+        Lane::write_hit,   Lane::branch_immed,   Lane::branch_indirect, Lane::branch_return,
+        Lane::branch_cond, Lane::branch_taken,   Lane::cond_mispredict, Lane::data_processing,
+        Lane::fetch,       Lane::stall_frontend, Lane::stall_backend};
+    mutable std::array<std::uint64_t, kKernelLanes.size()> kernel_lanes_{}; ///< counted at EL1 since the last flush
+    mutable bool kernel_counts_{};                                          ///< any
     a64::CpuState* attached_{};
     std::uint32_t attached_clock_{};
     std::vector<Loss> losses_; ///< since the port was detached

@@ -10,6 +10,7 @@ namespace rkperf::cpu {
 namespace {
 
 constexpr std::uint64_t kRate = 1024; // denominator of KernelRates
+constexpr unsigned kDebugOp0 = 2;     // of the encodings of debug registers
 
 /// Where the kernel's text and per-core data lie in physical memory, for their footprint in the caches: the first 16 MiB
 /// from 2 MiB above the start of DRAM (Linux's image on the RK3588 starts there), data after it.
@@ -21,8 +22,23 @@ constexpr std::uint64_t kTextBase = 0x200000, kTextBytes = 0x1000000, kDataBytes
 struct CoreBase::Lump {
     std::uint64_t units{}; ///< instructions, or cycles if there are none
     std::uint64_t cycles{};
-    std::array<std::uint64_t, kLanes> lanes{};
-    bool walks_code{}; ///< a unit is an instruction of the function being charged
+    std::array<std::uint64_t, kKernelLanes.size()> counts{}; ///< of kKernelLanes
+    bool walks_code{};                                       ///< a unit is an instruction of the function being charged
+
+    static constexpr std::size_t place(Lane lane) {
+        return static_cast<std::size_t>(std::find(kKernelLanes.begin(), kKernelLanes.end(), lane) -
+                                        kKernelLanes.begin());
+    }
+    template <Lane lane>
+    void set(std::uint64_t n) {
+        static_assert(place(lane) < kKernelLanes.size());
+        counts[place(lane)] = n;
+    }
+    std::uint64_t count(Lane lane) const {
+        if (lane == Lane::cycle) return cycles;
+        const std::size_t i = place(lane);
+        return i < counts.size() ? counts[i] : 0;
+    }
 
     static std::uint64_t share(std::uint64_t total, std::uint64_t i, std::uint64_t n) {
         if (i == n) return total; // most lumps pass in one piece
@@ -50,7 +66,13 @@ struct CoreBase::Lump {
 
 void CoreBase::run_lump(const Lump& lump) {
     std::uint64_t done = 0;
-    if (totals_.dirty || rearm_ || deadline_ <= cycle_) kernel_boundary();
+    if (in_one_piece(lump.cycles)) {
+        for (std::size_t i = 0; i < kKernelLanes.size(); ++i) kernel_lanes_[i] += lump.counts[i];
+        kernel_counts_ = true;
+        cycle_ += lump.cycles;
+        if (lump.walks_code) walk_code(lump.units);
+        return;
+    }
     while (done < lump.units) {
         std::uint64_t next = lump.units;
         if (deadline_ - cycle_ <= lump.cycles)
@@ -61,34 +83,52 @@ void CoreBase::run_lump(const Lump& lump) {
             const std::uint64_t left = a.target - sum(a);
             next = std::min(next, lump.first(done, [&](std::uint64_t i) {
                 std::uint64_t n = 0;
-                for (Lane l : a.lanes)
-                    n += lump.part(l == Lane::cycle ? lump.cycles : lump.lanes[index_of(l)], done, i);
+                for (Lane l : a.lanes) n += lump.part(lump.count(l), done, i);
                 return n >= left;
             }));
         }
-        for (unsigned l = 0; l < kLanes; ++l) {
-            if (!lump.lanes[l]) continue;
-            const std::uint64_t n = lump.part(lump.lanes[l], done, next);
-            for (EventNumber e : lane_map_.events(static_cast<Lane>(l))) totals_.now()[e] += n;
+        for (std::size_t i = 0; i < kKernelLanes.size(); ++i) {
+            if (!lump.counts[i]) continue;
+            const std::uint64_t n = lump.part(lump.counts[i], done, next);
+            for (EventNumber e : lane_map_.events(kKernelLanes[i])) totals_.now()[e] += n;
         }
         cycle_ += lump.part(lump.cycles, done, next);
-        if (lump.walks_code && kernel_function_bytes_)
-            kernel_pc_ =
-                kernel_function_ + (kernel_pc_ - kernel_function_ + 4 * (next - done)) % kernel_function_bytes_;
+        if (lump.walks_code) walk_code(next - done);
         done = next;
         flush();
         if (deadline_ <= cycle_ || armed_hit()) kernel_boundary();
     }
 }
 
+/// At EL1, after what is due: nothing happens in the next `cycles`, and nobody looks, so that events get their counts when
+/// somebody does (kernel_lanes_).
+bool CoreBase::in_one_piece(std::uint64_t cycles) {
+    if (totals_.dirty || rearm_ || deadline_ <= cycle_) kernel_boundary();
+    return armed_.empty() && deadline_ > cycle_ + cycles;
+}
+
+void CoreBase::walk_code(std::uint64_t instructions) {
+    if (!kernel_function_bytes_) return;
+    const std::uint64_t offset = kernel_pc_ - kernel_function_ + 4 * instructions;
+    kernel_pc_ = kernel_function_ + (offset < kernel_function_bytes_ ? offset : offset % kernel_function_bytes_);
+}
+
 void CoreBase::spend(std::uint64_t instructions, std::uint64_t cycles) {
+    if (simple_) cycles = instructions;
+    if (!instructions && !cycles) return;
+    stats_.kernel_instructions += instructions;
+    if (in_one_piece(cycles)) {
+        kernel_lanes_[Lump::place(Lane::instruction)] += instructions;
+        kernel_lanes_[Lump::place(Lane::data_processing)] += instructions;
+        kernel_counts_ = true;
+        cycle_ += cycles;
+        return;
+    }
     Lump l;
     l.units = instructions ? instructions : cycles;
-    l.cycles = simple_ ? instructions : cycles;
-    if (simple_ && !instructions) return;
-    l.lanes[index_of(Lane::instruction)] = instructions;
-    l.lanes[index_of(Lane::data_processing)] = instructions;
-    stats_.kernel_instructions += instructions;
+    l.cycles = cycles;
+    l.set<Lane::instruction>(instructions);
+    l.set<Lane::data_processing>(instructions);
     run_lump(l);
 }
 
@@ -103,25 +143,24 @@ void CoreBase::charge(const KernelWork& work) {
     l.cycles = simple_ ? n : (n * k.cycles + kRate - 1) / kRate + work.extra_cycles;
     l.units = n ? n : l.cycles;
     l.walks_code = n != 0;
-    const auto set = [&](Lane lane, std::uint64_t count) { l.lanes[index_of(lane)] = count; };
     const std::uint64_t b = work.branches;
     const std::uint64_t indirect = b * k.branch_indirect / kRate;
-    set(Lane::instruction, n);
-    set(Lane::load, work.loads);
-    set(Lane::store, work.stores);
-    set(Lane::read_hit, work.loads);
-    set(Lane::write_hit, work.stores);
-    set(Lane::branch_immed, b - std::min(b, indirect + b * k.branch_return / kRate));
-    set(Lane::branch_indirect, indirect);
-    set(Lane::branch_return, b * k.branch_return / kRate);
-    set(Lane::branch_cond, b * k.branch_cond / kRate);
-    set(Lane::branch_taken, b * k.branch_taken / kRate);
-    set(Lane::cond_mispredict, simple_ ? 0 : b * k.mispredicts / kRate);
-    set(Lane::data_processing, n - std::min<std::uint64_t>(n, std::uint64_t{work.loads} + work.stores + b));
-    set(Lane::fetch, n * k.fetches / kRate);
+    l.set<Lane::instruction>(n);
+    l.set<Lane::load>(work.loads);
+    l.set<Lane::store>(work.stores);
+    l.set<Lane::read_hit>(work.loads);
+    l.set<Lane::write_hit>(work.stores);
+    l.set<Lane::branch_immed>(b - std::min(b, indirect + b * k.branch_return / kRate));
+    l.set<Lane::branch_indirect>(indirect);
+    l.set<Lane::branch_return>(b * k.branch_return / kRate);
+    l.set<Lane::branch_cond>(b * k.branch_cond / kRate);
+    l.set<Lane::branch_taken>(b * k.branch_taken / kRate);
+    l.set<Lane::cond_mispredict>(simple_ ? 0 : b * k.mispredicts / kRate);
+    l.set<Lane::data_processing>(n - std::min<std::uint64_t>(n, std::uint64_t{work.loads} + work.stores + b));
+    l.set<Lane::fetch>(n * k.fetches / kRate);
     if (!simple_) {
-        set(Lane::stall_frontend, l.cycles * k.stall_frontend / kRate);
-        set(Lane::stall_backend, l.cycles * k.stall_backend / kRate);
+        l.set<Lane::stall_frontend>(l.cycles * k.stall_frontend / kRate);
+        l.set<Lane::stall_backend>(l.cycles * k.stall_backend / kRate);
     }
     stats_.kernel_instructions += n;
     run_lump(l);
@@ -137,14 +176,12 @@ void CoreBase::touch_kernel_lines(const KernelWork& work) {
     const auto data = std::min<std::uint64_t>(k.data_lines, (work.loads + work.stores) / 8);
     const std::uint64_t stack = text + kTextBytes + config_.cpu.v * kDataBytes;
     if (!physical_.contains(PhysAddr(stack), kDataBytes)) return;
-    for (std::uint64_t i = 0; i < code; ++i)
-        memory_.access(PhysAddr(((at - text + i * kLineSize) % kTextBytes + text) & ~(kLineSize - 1)),
-                       mem::Access::fetch, cycle_, nullptr, kLineSize);
+    const std::uint64_t before_end = std::min(code, (text + kTextBytes - at + kLineSize - 1) / kLineSize);
+    memory_.touch_code(PhysAddr(at), before_end, cycle_);
+    memory_.touch_code(PhysAddr(text), code - before_end, cycle_);
     for (std::uint64_t i = 0; i < data; ++i) {
         kernel_line_ = (kernel_line_ + 1) % (kDataBytes / kLineSize);
-        const bool write = i % 2 && work.stores;
-        memory_.access(PhysAddr(stack + kernel_line_ * kLineSize), write ? mem::Access::store : mem::Access::load,
-                       cycle_);
+        memory_.touch_data(PhysAddr(stack + kernel_line_ * kLineSize), i % 2 && work.stores, cycle_);
     }
 }
 
@@ -224,7 +261,7 @@ std::uint64_t CoreBase::mrs(SysReg reg) {
     if (transact(reg, value, false, ExceptionLevel::el1) != SysRegOutcome::ok)
         throw std::logic_error(std::string(name()) + ": kernel read of an unknown system register, encoding " +
                                std::to_string(reg.encoding));
-    kernel_boundary();
+    if (totals_.dirty || rearm_ || deadline_ <= cycle_) kernel_boundary();
     if (bus_cycles_) spend(0, bus_cycles_);
     return value;
 }
@@ -236,8 +273,9 @@ void CoreBase::msr(SysReg reg, std::uint64_t value) {
         throw std::logic_error(std::string(name()) +
                                ": kernel write of an unknown or read-only system register, encoding " +
                                std::to_string(reg.encoding));
-    rearm_ = true;
-    kernel_boundary();
+    // No debug register moves a counter or a timer; what else they change they say (debug_changed).
+    rearm_ |= reg.op0() != kDebugOp0;
+    if (totals_.dirty || rearm_ || deadline_ <= cycle_) kernel_boundary();
     if (bus_cycles_) spend(0, bus_cycles_);
 }
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 namespace rkperf::debug {
 
 namespace {
@@ -98,10 +100,28 @@ std::uint64_t Registers::read_authstatus(unsigned) { return 0x0f; }
 void Registers::write_contextidr(unsigned, std::uint64_t v) { state_.contextidr_el1 = low32(v); }
 
 const Registers::Row* Registers::decode(SysReg reg, unsigned& n) {
-    for (const Row& row : rows())
-        for (n = 0; n < row.count; ++n)
-            if (row.encoding(n) == reg) return &row;
-    return nullptr;
+    struct Place {
+        const Row* row;
+        unsigned n;
+    };
+    struct Index {
+        std::vector<Place> places{{nullptr, 0}};
+        std::vector<std::uint8_t> of = std::vector<std::uint8_t>(std::size_t{1} << 16); ///< by encoding
+    };
+    static const Index index = [] {
+        Index made;
+        for (const Row& row : rows())
+            for (unsigned i = 0; i < row.count; ++i) {
+                std::uint8_t& place = made.of[row.encoding(i).encoding];
+                if (place) continue;
+                place = static_cast<std::uint8_t>(made.places.size());
+                made.places.push_back({&row, i});
+            }
+        return made;
+    }();
+    const Place& p = index.places[index.of[reg.encoding]];
+    n = p.n;
+    return p.row;
 }
 
 Registers::Access Registers::check(const Row* row, bool write, ExceptionLevel el) const {

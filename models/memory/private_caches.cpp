@@ -166,6 +166,22 @@ Timing PrivateCaches::fetch(std::uint64_t pline, std::uint64_t now, CacheLine** 
     return {.ready = f.ready, .level = f.level};
 }
 
+void PrivateCaches::touch_code(std::uint64_t pline, std::uint64_t lines, std::uint64_t now) {
+    std::uint64_t hits = 0;
+    for (const std::uint64_t end = pline + lines; pline != end; ++pline) {
+        // Kernel code comes again and again: where a line was last time.
+        CacheLine*& last = touched_[pline % touched_.size()];
+        CacheLine* l = last&& last->pline == pline ? last : last = l1i_.find(pline);
+        if (l && !l->prefetched) {
+            l->stamp = ++inner_clock_;
+            ++hits;
+        } else {
+            fetch(pline, now, &l);
+        }
+    }
+    if (hits) count(ev::L1I_CACHE, hits);
+}
+
 Timing PrivateCaches::walk_read(std::uint64_t pline, std::uint64_t now) {
     count(ev::L1D_CACHE);
     count(ev::L1D_CACHE_RD);

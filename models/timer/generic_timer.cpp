@@ -56,7 +56,7 @@ bool GenericTimer::wanted(const Timer& timer, Picoseconds t) const {
 
 Picoseconds GenericTimer::deadline(const Timer& timer) const {
     if (timer.line || (timer.ctl & (cnt_ctl::ENABLE | cnt_ctl::IMASK)) != cnt_ctl::ENABLE) return kNever;
-    return time_of(timer.cval);
+    return timer.met_at;
 }
 
 Picoseconds GenericTimer::next_deadline() const { return std::min(deadline(timers_[0]), deadline(timers_[1])); }
@@ -94,6 +94,7 @@ void GenericTimer::write_tval(unsigned timer, std::uint64_t value, Picoseconds t
 void GenericTimer::write_cval(unsigned timer, std::uint64_t value, Picoseconds t) {
     Timer& x = timers_[timer];
     x.cval = value;
+    x.met_at = time_of(value);
     drive(x, wanted(x, t), t);
 }
 

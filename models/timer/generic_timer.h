@@ -70,6 +70,7 @@ class GenericTimer : public sc_core::sc_module, public DeadlineSource {
     struct Timer {
         std::uint32_t ctl{};
         std::uint64_t cval{};
+        Picoseconds met_at{}; ///< time_of(cval)
         bool line{};
         LevelSink* sink{};
     };
