@@ -32,6 +32,8 @@ constexpr std::array kBlacklist{
     KernelSymbol::pre_handler_kretprobe,
     KernelSymbol::trampoline_probe_handler,
 };
+/// The second instruction of every function is ftrace's, and no kprobe may take it (check_ftrace_location).
+constexpr std::uint32_t kFtraceOffset = 4;
 constexpr unsigned kSymbols = static_cast<unsigned>(KernelSymbol::count_);
 } // namespace
 
@@ -41,31 +43,39 @@ std::optional<KernelSymbol> Kprobes::find_symbol(std::string_view name) {
     return std::nullopt;
 }
 
-std::optional<KernelSymbol> Kprobes::symbol_at(std::uint64_t address) {
-    for (unsigned i = 0; i < kSymbols; ++i)
-        if (k_.kernel_symbol_address(static_cast<KernelSymbol>(i)) == address) return static_cast<KernelSymbol>(i);
+std::optional<Kprobes::Place> Kprobes::locate(std::uint64_t address) {
+    for (unsigned i = 0; i + 1 < kSymbols; ++i) {
+        const auto symbol = static_cast<KernelSymbol>(i);
+        const std::uint64_t start = k_.kernel_symbol_address(symbol);
+        if (address >= start && address < k_.kernel_symbol_address(static_cast<KernelSymbol>(i + 1)))
+            return Place{symbol, static_cast<std::uint32_t>(address - start)};
+    }
     return std::nullopt;
 }
 
 std::string Kprobes::sprint_symbol(std::uint64_t address) {
     char text[160];
-    for (unsigned i = 0; i + 1 < kSymbols; ++i) {
-        const std::uint64_t start = k_.kernel_symbol_address(static_cast<KernelSymbol>(i));
-        const std::uint64_t end = k_.kernel_symbol_address(static_cast<KernelSymbol>(i + 1));
-        if (address < start || address >= end) continue;
-        std::snprintf(text, sizeof text, "%.*s+0x%llx/0x%llx", static_cast<int>(kKernelSymbols[i].name.size()),
-                      kKernelSymbols[i].name.data(), static_cast<unsigned long long>(address - start),
-                      static_cast<unsigned long long>(end - start));
-        return text;
+    if (const auto place = locate(address)) {
+        const auto i = static_cast<unsigned>(place->symbol);
+        const std::uint64_t size =
+            k_.kernel_symbol_address(static_cast<KernelSymbol>(i + 1)) - (address - place->offset);
+        std::snprintf(text, sizeof text, "%.*s+0x%x/0x%llx", static_cast<int>(kKernelSymbols[i].name.size()),
+                      kKernelSymbols[i].name.data(), place->offset, static_cast<unsigned long long>(size));
+    } else {
+        std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(address));
     }
-    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(address));
     return text;
 }
 
 int Kprobes::register_kprobe(Kprobe& p) {
     KernelFrame frame(k_, KernelSymbol::register_kprobe);
+    // What lies behind the function's end is another one.
+    const auto place = locate(k_.kernel_symbol_address(p.symbol) + p.offset);
+    if (!place || place->offset % 4 || place->offset == kFtraceOffset) return -EINVAL;
+    p.symbol = place->symbol;
+    p.offset = place->offset;
     if (std::find(kBlacklist.begin(), kBlacklist.end(), p.symbol) != kBlacklist.end()) return -EINVAL;
-    p.addr = k_.kernel_symbol_address(p.symbol);
+    p.addr = k_.kernel_symbol_address(p.symbol) + p.offset;
     if (p.ret_handler && !p.maxactive) p.maxactive = static_cast<unsigned>(std::popcount(k_.cpu_possible_mask()));
     probes_[static_cast<unsigned>(p.symbol)].push_back(&p);
     arm(p.symbol);
@@ -74,8 +84,12 @@ int Kprobes::register_kprobe(Kprobe& p) {
 
 void Kprobes::arm(KernelSymbol s) {
     const auto& list = probes_[static_cast<unsigned>(s)];
-    armed_[static_cast<unsigned>(s)] =
-        std::any_of(list.begin(), list.end(), [](const Kprobe* p) { return !p->disabled; });
+    const auto any = [&](bool inside) {
+        return std::any_of(list.begin(), list.end(),
+                           [&](const Kprobe* p) { return !p->disabled && (p->offset != 0) == inside; });
+    };
+    armed_[static_cast<unsigned>(s)] = any(false);
+    armed_inside_[static_cast<unsigned>(s)] = any(true);
 }
 
 void Kprobes::set_enabled(Kprobe& p, bool on) {
@@ -90,11 +104,22 @@ void Kprobes::unregister_kprobe(Kprobe& p) {
     for (auto& [id, instance] : instances_) std::erase(instance.probes, &p);
 }
 
-std::uint32_t Kprobes::hit(KernelSymbol s, PtRegs& regs) {
+std::uint64_t Kprobes::next_inside(KernelSymbol s, std::uint64_t offset) const {
+    std::uint64_t least = ~std::uint64_t{0};
+    for (const Kprobe* p : probes_[static_cast<unsigned>(s)])
+        if (!p->disabled && p->offset >= offset && p->offset) least = std::min(least, (p->offset - offset) / 4);
+    return least;
+}
+
+void Kprobes::hit_inside(KernelSymbol s, std::uint32_t offset, PtRegs& regs) { hit_at(s, offset, regs); }
+std::uint32_t Kprobes::hit(KernelSymbol s, PtRegs& regs) { return hit_at(s, 0, regs); }
+
+std::uint32_t Kprobes::hit_at(KernelSymbol s, std::uint32_t offset, PtRegs& regs) {
     const IrqGuard irq(k_); // a debug exception masks everything
     bool& running = running_[static_cast<unsigned>(k_.smp_processor_id())];
     // A handler may take probes off, so the walk goes over a copy.
-    const std::vector<Kprobe*> list = probes_[static_cast<unsigned>(s)];
+    std::vector<Kprobe*> list = probes_[static_cast<unsigned>(s)];
+    std::erase_if(list, [&](const Kprobe* p) { return p->offset != offset; });
     if (running) {
         for (Kprobe* p : list) ++p->nmissed;
         return 0;

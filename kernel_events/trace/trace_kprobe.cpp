@@ -48,15 +48,15 @@ class KernelFetch final : public FetchContext {
     Kprobes& kprobes_;
 };
 
-/// The function that begins at `name` + `offset`, which may be counted from the start of the text, as perf probe does.
-/// `known` is false if there is no such name.
-std::optional<KernelSymbol> function_at(Kernel& k, Kprobes& kprobes, std::string_view name, std::uint64_t offset,
-                                        bool& known) {
+/// What is at `name` + `offset`, which may be counted from the start of the text, as perf probe does. `known` is false if
+/// there is no such name.
+std::optional<Kprobes::Place> function_at(Kernel& k, Kprobes& kprobes, std::string_view name, std::uint64_t offset,
+                                          bool& known) {
     const std::optional<KernelSymbol> base =
         name == "_text" || name == "_stext" ? static_cast<KernelSymbol>(0) : Kprobes::find_symbol(name);
     known = base.has_value();
     if (!base) return std::nullopt;
-    return offset ? kprobes.symbol_at(k.kernel_symbol_address(*base) + offset) : base;
+    return kprobes.locate(k.kernel_symbol_address(*base) + offset);
 }
 
 } // namespace
@@ -113,13 +113,13 @@ int TraceKprobes::create(std::vector<std::string> argv) {
             return parse.err(0, 1, "Invalid maxactive number", -EINVAL);
         if (maxactive > kMaxActiveMax) return parse.err(0, 1, "Maxactive is too big", -EINVAL);
     }
-    std::optional<KernelSymbol> symbol;
+    std::optional<Kprobes::Place> symbol;
     std::string name;
     unsigned flags = TPARG_FL_KERNEL;
     std::int64_t offset = 0;
     const bool by_address = parse_unsigned(spec, address);
     if (by_address) {
-        symbol = kprobes_.symbol_at(address);
+        symbol = kprobes_.locate(address);
     } else {
         if (spec.find('/') != std::string_view::npos && spec.find(':') != std::string_view::npos) return -ECANCELED;
         name = std::string(spec);
@@ -136,13 +136,10 @@ int TraceKprobes::create(std::vector<std::string> argv) {
         }
         bool known = false;
         symbol = function_at(k_, kprobes_, name, static_cast<std::uint64_t>(offset), known);
-        if (symbol) flags |= TPARG_FL_FENTRY;
         if (!known) return parse.err(1, 0, "Invalid probed address or symbol", -ENOENT);
-        if (!symbol && is_return) return parse.err(1, 0, "Retprobe address must be an function entry", -EINVAL);
-        if (!symbol) {
-            k_.pr_info("kprobe: inside of " + name + ": only entries of functions can be probed");
-            return parse.err(1, 0, "Failed to register probe event", -EINVAL);
-        }
+        if (symbol && !symbol->offset) flags |= TPARG_FL_FENTRY;
+        if (is_return && !(symbol && !symbol->offset))
+            return parse.err(1, 0, "Retprobe address must be an function entry", -EINVAL);
     }
     if (is_return) flags |= TPARG_FL_RETURN;
 
@@ -171,7 +168,9 @@ int TraceKprobes::create(std::vector<std::string> argv) {
     for (std::size_t i = 0; i + 2 < parse.argv.size() && i < MAX_TRACE_ARGS; ++i)
         if (const int e = traceprobe_parse_probe_arg(parse, i, flags, lookup, tk->args, tk->size)) return e;
     if (!symbol) return parse.err(1, 0, "Failed to register probe event", -EINVAL);
-    tk->kprobe.symbol = *symbol;
+    if (is_return && symbol->offset) return parse.err(1, 0, "Failed to register probe event", -EINVAL);
+    tk->kprobe.symbol = symbol->symbol;
+    tk->kprobe.offset = symbol->offset;
     return register_trace_kprobe(parse, std::move(tk));
 }
 
@@ -209,7 +208,7 @@ int TraceKprobes::append(ProbeParse& parse, std::unique_ptr<TraceKprobe> tk, Tra
         return parse.err(n + 1, 0, "Argument type or name is different from existing probe", -EEXIST);
     for (const TraceProbe* p : to.event->probes) {
         const auto& other = static_cast<const TraceKprobe&>(*p);
-        if (other.kprobe.symbol != tk->kprobe.symbol) continue;
+        if (other.symbol != tk->symbol) continue;
         const bool same = std::equal(other.args.begin(), other.args.end(), tk->args.begin(),
                                      [](const ProbeArg& a, const ProbeArg& b) { return a.comm == b.comm; });
         if (same) return parse.err(0, 0, "There is already the exact same probe event", -EEXIST);
@@ -300,24 +299,20 @@ int TraceKprobes::perf_kprobe_init(PerfEvent& event, bool is_return) {
         func = k_.strndup_user(event.attr.kprobe_func, kSymbolMax, error);
         if (error) return error == -EINVAL ? -E2BIG : error;
     }
-    std::optional<KernelSymbol> symbol;
+    std::optional<Kprobes::Place> symbol;
     if (!func.empty()) {
         bool known = false;
         symbol = function_at(k_, kprobes_, func, event.attr.probe_offset, known);
         if (!known) return -ENOENT;
-        if (!symbol) {
-            if (event.attr.probe_offset % 4 == 0 && !is_return)
-                k_.pr_info("kprobe: inside of " + func + ": only entries of functions can be probed");
-            return -EINVAL;
-        }
     } else {
-        symbol = kprobes_.symbol_at(event.attr.kprobe_addr);
-        if (!symbol) return -EINVAL;
+        symbol = kprobes_.locate(event.attr.kprobe_addr);
     }
+    if (!symbol || (is_return && symbol->offset)) return -EINVAL;
     std::unique_ptr<TraceKprobe> tk = alloc(std::string(kSystem), func.empty() ? "DUMMY_EVENT" : func, is_return);
     tk->symbol = func;
     tk->by_address = func.empty();
-    tk->kprobe.symbol = *symbol;
+    tk->kprobe.symbol = symbol->symbol;
+    tk->kprobe.offset = symbol->offset;
     tk->describe(kFlags);
     if (const int e = register_probe(*tk)) return e;
     const MutexGuard lock(events_.event_mutex());

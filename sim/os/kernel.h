@@ -348,6 +348,10 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void dismantle_task(Task& t);
     void save_pt_regs(Task& t, const a64::CpuState& s);
     void kprobe_entry(KernelSymbol symbol);
+    /// Charges up to the last probe within the next `instructions` of the present function, with their hits; less what
+    /// was charged.
+    void kprobes_inside(std::uint32_t& instructions);
+    void charge_plain(PerCpu& p, std::uint32_t instructions);
     void kprobe_return(std::uint32_t instance);
     /// Registers of kernel code at `pc` in the innermost frame entered on this CPU.
     void kernel_regs(ke::PtRegs& regs, std::uint64_t pc);

@@ -28,6 +28,11 @@ constexpr std::array<std::uint64_t, kSymbols + 1> layout() {
     return a;
 }
 constexpr auto kAddress = layout();
+
+/// Where a frame's function is: charges go through its text from the beginning to the end, and begin anew.
+std::uint64_t place_in(const Task::Frame& f) {
+    return kAddress[static_cast<unsigned>(f.symbol)] + f.offset % text_size(static_cast<unsigned>(f.symbol));
+}
 } // namespace
 
 std::uint64_t Kernel::symbol_address(KernelSymbol s) { return kAddress[static_cast<unsigned>(s)]; }
@@ -77,9 +82,13 @@ void Kernel::enter(KernelSymbol symbol) {
     PerCpu& p = here();
     p.frames->push_back({symbol});
     for (auto* o : observers_) o->kernel_enter(this_cpu(), symbol);
-    if (perf_->kprobes().armed(symbol)) kprobe_entry(symbol);
-    if (p.kernel_bps && __builtin_expect(*p.kernel_bps != 0, 0)) kernel_breakpoint(symbol_address(symbol));
-    charge(info(symbol).instructions);
+    const ke::Kprobes& kprobes = perf_->kprobes();
+    const bool probed = kprobes.armed(symbol), bps = p.kernel_bps && *p.kernel_bps != 0;
+    if (__builtin_expect(!(probed || bps || kprobes.armed_inside(symbol)), 1))
+        return charge_plain(p, info(symbol).instructions);
+    if (probed) kprobe_entry(symbol);
+    if (bps) kernel_breakpoint(symbol_address(symbol));
+    charge(info(symbol).instructions); // by now the task may be on another CPU
 }
 
 void Kernel::kprobe_entry(KernelSymbol symbol) {
@@ -100,7 +109,7 @@ void Kernel::kprobe_return(std::uint32_t instance) {
     std::uint64_t ret_addr = kTextBase;
     if (frames.size() > 1) {
         const Task::Frame& caller = frames[frames.size() - 2];
-        ret_addr = symbol_address(caller.symbol) + caller.offset;
+        ret_addr = place_in(caller);
     }
     ke::PtRegs regs;
     kernel_regs(regs, ret_addr);
@@ -113,15 +122,45 @@ void Kernel::function_returns(std::int64_t result) {
 }
 
 void Kernel::leave() {
-    if (const std::uint32_t instance = here().frames->back().kretprobe) kprobe_return(instance);
-    PerCpu& p = here();
-    for (auto* o : observers_) o->kernel_leave(this_cpu(), p.frames->back().symbol);
-    p.frames->pop_back();
+    PerCpu* p = &here();
+    if (const std::uint32_t instance = p->frames->back().kretprobe) {
+        kprobe_return(instance);
+        p = &here();
+    }
+    for (auto* o : observers_) o->kernel_leave(this_cpu(), p->frames->back().symbol);
+    p->frames->pop_back();
+}
+
+void Kernel::kprobes_inside(std::uint32_t& instructions) {
+    while (instructions) {
+        // A handler may leave the task on another CPU.
+        const KernelSymbol symbol = here().frames->back().symbol;
+        const std::uint64_t at = here().frames->back().offset, before = perf_->kprobes().next_inside(symbol, at);
+        if (before >= instructions) return;
+        if (before) {
+            charge_plain(here(), static_cast<std::uint32_t>(before));
+            instructions -= static_cast<std::uint32_t>(before);
+        }
+        ke::PtRegs regs;
+        const std::uint64_t offset = at + 4 * before;
+        kernel_regs(regs, symbol_address(symbol) + offset);
+        if (cur().as) std::copy_n(cur().pt_regs.regs, 8, regs.regs);
+        perf_->kprobes().hit_inside(symbol, static_cast<std::uint32_t>(offset), regs);
+        charge_plain(here(), 1);
+        --instructions;
+    }
 }
 
 void Kernel::charge(std::uint32_t instructions) {
-    if (!instructions) return;
     PerCpu& p = here();
+    if (!p.frames->empty() && __builtin_expect(perf_->kprobes().armed_inside(p.frames->back().symbol), 0) &&
+        !dismantling_)
+        kprobes_inside(instructions);
+    charge_plain(here(), instructions);
+}
+
+void Kernel::charge_plain(PerCpu& p, std::uint32_t instructions) {
+    if (!instructions) return;
     cpu::KernelWork w;
     w.instructions = instructions;
     // A plausible mix of compiled kernel code: a quarter loads, an eighth stores, a sixth branches.
@@ -136,7 +175,8 @@ void Kernel::charge(std::uint32_t instructions) {
         w.function = symbol_address(f.symbol);
         w.function_bytes = size;
         w.code_address = w.function + f.offset % size;
-        f.offset = static_cast<std::uint32_t>((f.offset + instructions * 4) % size);
+        f.offset += instructions * 4;
+        if (f.offset >> 31) f.offset = static_cast<std::uint32_t>(size + f.offset % size); // has passed its end, still
     }
     p.core->charge(w);
 }
@@ -149,14 +189,14 @@ void Kernel::kernel_regs(ke::PtRegs& regs, std::uint64_t pc) {
     regs.regs[29] = regs.sp;
     if (depth > 1) {
         const Task::Frame& f = (*here().frames)[depth - 2];
-        regs.regs[30] = symbol_address(f.symbol) + f.offset;
+        regs.regs[30] = place_in(f);
     }
     regs.pstate = 5; // EL1h
 }
 
 void Kernel::fetch_caller_regs(ke::PtRegs& regs) {
     const auto& frames = *here().frames;
-    const std::uint64_t pc = frames.empty() ? kTextBase : symbol_address(frames.back().symbol) + frames.back().offset;
+    const std::uint64_t pc = frames.empty() ? kTextBase : place_in(frames.back());
     kernel_regs(regs, pc);
 }
 
@@ -168,7 +208,7 @@ std::size_t Kernel::kernel_callchain(const ke::PtRegs& regs, std::span<std::uint
     const std::size_t depth = std::min<std::size_t>((kStackTop - regs.sp) / kFrameBytes, frames.size());
     for (std::size_t i = depth; i-- > 1 && n < out.size();) {
         const Task::Frame& f = frames[i - 1];
-        out[n++] = symbol_address(f.symbol) + f.offset;
+        out[n++] = place_in(f);
     }
     return n;
 }
