@@ -6,6 +6,7 @@
 #include "models/a64/state.h"
 #include "sim/os/fibre.h"
 #include "sim/os/ptrace/link.h"
+#include "sim/os/seccomp/seccomp.h"
 #include "sim/os/wait_queue.h"
 
 #include <array>
@@ -62,6 +63,7 @@ struct SigAction {
 
 struct SigHand {
     std::array<SigAction, kNumSignals + 1> action{};
+    SigSet immutable{}; ///< SA_IMMUTABLE: nobody changes the action any more, and no tracer sees the signal
 };
 
 struct PendingSignals {
@@ -162,6 +164,7 @@ struct Task : ke::TaskBase {
     int exit_code{}; ///< wait status
     WaitQueueHead* vfork_done{};
     bool vfork_released{};
+    bool wakekill{};    ///< TASK_WAKEKILL: SIGKILL ends its uninterruptible sleep
     bool exec_killed{}; ///< ends because another thread of the process executes a program
 
     // signals
@@ -181,7 +184,7 @@ struct Task : ke::TaskBase {
     std::uint64_t rseq{}; ///< address of the restartable-sequence area, 0: none
     std::uint32_t rseq_sig{};
     bool rseq_event{}; ///< switched, migrated or signalled since the last return to EL0
-    int seccomp_mode{};
+    SeccompState seccomp;
     std::uint32_t personality{}; ///< PER_LINUX and flags; no flag changes anything here
     int timer_slack_ns{50000};
 
@@ -200,7 +203,7 @@ struct Task : ke::TaskBase {
     // kernel call frames: what KernelFrame has entered (innermost last), for kernel call chains
     struct Frame {
         KernelSymbol symbol{};
-        std::uint32_t offset{};    ///< bytes into the function, advances with each charge
+        std::uint32_t offset{};    ///< bytes charged from the function's beginning on
         std::uint32_t kretprobe{}; ///< return probes follow this call
         std::int64_t result{};     ///< for them, if the function said it
     };

@@ -174,7 +174,8 @@ int proc_status_text(Kernel& k, Task& t, const PidNamespace* ns, std::string& ou
     append(out, "CapInh:\t%016llx\nCapPrm:\t%016llx\nCapEff:\t%016llx\nCapBnd:\t%016llx\nCapAmb:\t%016llx\n",
            static_cast<ull>(c.cap_inheritable), static_cast<ull>(c.cap_permitted), static_cast<ull>(c.cap_effective),
            static_cast<ull>(c.cap_bounding), static_cast<ull>(c.cap_ambient));
-    append(out, "NoNewPrivs:\t%d\nSeccomp:\t%d\nSeccomp_filters:\t0\n", c.no_new_privs, t.seccomp_mode);
+    append(out, "NoNewPrivs:\t%d\nSeccomp:\t%d\nSeccomp_filters:\t%u\n", c.no_new_privs, t.seccomp.mode,
+           t.seccomp.filters());
     std::string cpus;
     const int n = k.num_cpus();
     for (int i = 0; i < n; ++i) {

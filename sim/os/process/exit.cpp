@@ -69,6 +69,7 @@ void reparent_children(Kernel& k, Task& leader) {
         }
         c->exit_signal = SIGCHLD;
         reaper->process->children.push_back(c);
+        kill_orphaned_pgrp(k, *c, &leader);
         if (!c->ptrace && is_dead_process(*c) && k.signals().notify_parent(*c, c->exit_signal)) release_task(k, *c);
     }
 }
@@ -164,6 +165,7 @@ void Kernel::do_exit(int code) {
         cgroups_->exit(t);
         // The functions it is in do not return.
         for (Task::Frame& frame : t.kstack) perf_->kprobes().drop(std::exchange(frame.kretprobe, 0));
+        if (group_dead) kill_orphaned_pgrp(*this, *p.leader, nullptr);
         exit_notify(*this, t);
     }
     sched_->schedule(false);

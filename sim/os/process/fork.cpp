@@ -211,7 +211,7 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
     c.pt_regs.regs[0] = 0;
     if (a.stack) c.pt_regs.sp = a.stack;
     c.blocked = t.blocked;
-    c.seccomp_mode = t.seccomp_mode;
+    c.seccomp = t.seccomp;
     c.personality = t.personality;
     c.timer_slack_ns = t.timer_slack_ns;
     if (!(flags & CLONE_VM)) c.rseq = t.rseq, c.rseq_sig = t.rseq_sig, c.rseq_event = t.rseq != 0;
@@ -326,10 +326,13 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
     k.sched().wake_up_new_task(*child);
     if (trace) ptrace_event(k, event, static_cast<std::uint64_t>(pid));
     if (flags & CLONE_VFORK) {
-        k.wait_event(done, [&] { return child->vfork_released || child->process->group_exit; });
+        t.wakekill = true;
+        k.wait_event(done,
+                     [&] { return child->vfork_released || child->process->group_exit || Signals::fatal_pending(t); });
+        t.wakekill = false;
         child->vfork_done = nullptr;
         k.drop_ref(*child);
-        ptrace_event(k, ptrace_event_nr::vfork_done, static_cast<std::uint64_t>(pid));
+        if (!Signals::fatal_pending(t)) ptrace_event(k, ptrace_event_nr::vfork_done, static_cast<std::uint64_t>(pid));
     }
     return pid;
 }

@@ -27,6 +27,10 @@ bool ptrace_may_access(const Task& me, const Task& t, PtraceMode mode) {
            !(t.cred.cap_permitted & ~caps);
 }
 
+bool may_suspend_seccomp(const Task& t) {
+    return Kernel::has_cap(t, kCapSysAdmin) && !t.seccomp.mode && !(t.ptrace.options & ptrace_option::suspend_seccomp);
+}
+
 void ptrace_link(Task& child, Task& tracer) {
     child.ptrace.tracer = &tracer;
     tracer.ptrace.tracees.push_back(&child);
@@ -98,7 +102,7 @@ std::int64_t ptrace_traceme(Kernel& k, Task& t) {
 std::int64_t ptrace_attach(Kernel& k, Task& t, Task& child, bool seize, std::uint64_t addr, std::uint64_t options) {
     if (seize) {
         if (addr || (options & ~std::uint64_t{ptrace_option::mask})) return -EIO;
-        if ((options & ptrace_option::suspend_seccomp) && !Kernel::has_cap(t, kCapSysAdmin)) return -EPERM;
+        if ((options & ptrace_option::suspend_seccomp) && !may_suspend_seccomp(t)) return -EPERM;
     }
     if (child.kthread || child.process == t.process) return -EPERM;
     if (!ptrace_may_access(t, child, PtraceMode::realcreds)) return -EPERM;

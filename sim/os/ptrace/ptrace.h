@@ -44,6 +44,8 @@ void ptrace_event(Kernel& k, int event, std::uint64_t message);
 int syscall_trace_enter(Kernel& k, Task& t);
 void syscall_trace_exit(Kernel& k, Task& t);
 bool has_syscall_work(const Task& t);
+/// May `t` ask for PTRACE_O_SUSPEND_SECCOMP?
+bool may_suspend_seccomp(const Task& t);
 
 // --- links (attach.cpp); the caller masks interrupts ---
 void ptrace_link(Task& child, Task& tracer);

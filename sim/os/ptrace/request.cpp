@@ -41,13 +41,13 @@ enum Request : std::uint64_t {
     peeksiginfo = 0x4209,
     getsigmask = 0x420a,
     setsigmask = 0x420b,
+    seccomp_filter = 0x420c,
+    seccomp_metadata = 0x420d,
     get_syscall_info = 0x420e,
     get_rseq_configuration = 0x420f,
 };
 
 constexpr SigSet kUnblockable = 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1);
-constexpr std::uint32_t kAuditArchAarch64 = 0xc00000b7;
-constexpr int kCapSysAdmin = 21;
 /// Instructions to find the tracee and to see that it is stopped (measured, with the call itself: GETSIGINFO takes 1171).
 constexpr std::uint32_t kCheckAttach = 450;
 
@@ -127,7 +127,7 @@ std::int64_t do_listen(const Call& c) {
 
 std::int64_t do_setoptions(const Call& c) {
     if (c.data & ~std::uint64_t{ptrace_option::mask}) return -EINVAL;
-    if ((c.data & ptrace_option::suspend_seccomp) && !Kernel::has_cap(c.me, kCapSysAdmin)) return -EPERM;
+    if ((c.data & ptrace_option::suspend_seccomp) && !may_suspend_seccomp(c.me)) return -EPERM;
     c.child.ptrace.options = static_cast<std::uint32_t>(c.data);
     return 0;
 }
@@ -182,23 +182,31 @@ struct SyscallInfo {
     std::uint8_t op, pad[3];
     std::uint32_t arch;
     std::uint64_t instruction_pointer, stack_pointer;
-    std::uint64_t words[7]; ///< entry: nr, args; exit: rval, is_error (a byte)
+    std::uint64_t words[8]; ///< entry: nr, args; exit: rval, is_error (a byte); seccomp: nr, args, ret_data (32 bits)
 };
-enum : std::uint8_t { info_none = 0, info_entry = 1, info_exit = 2 };
+enum : std::uint8_t { info_none = 0, info_entry = 1, info_exit = 2, info_seccomp = 3 };
 
 std::int64_t do_get_syscall_info(const Call& c) {
-    constexpr std::uint64_t kHead = 24, kEntry = kHead + 56, kExit = kHead + 9;
+    constexpr std::uint64_t kHead = 24, kEntry = kHead + 56, kExit = kHead + 9, kSeccomp = kEntry + 4;
     UserContext u;
     c.k.read_user_context(c.child, u);
-    SyscallInfo s{info_none, {}, kAuditArchAarch64, u.pc, u.sp, {}};
+    SyscallInfo s{info_none, {}, bpf::kAuditArchAarch64, u.pc, u.sp, {}};
     std::uint64_t size = kHead;
     const SigInfo* info = c.child.ptrace.last_siginfo;
-    if (info && info->code() == (SIGTRAP | 0x80)) {
+    const auto entry = [&] {
+        s.words[0] = static_cast<std::uint64_t>(static_cast<std::int64_t>(c.child.syscall_nr));
+        s.words[1] = c.child.orig_x0;
+        std::copy_n(u.x + 1, 5, s.words + 2);
+    };
+    if (info && info->code() == (ptrace_event_nr::seccomp << 8 | SIGTRAP)) {
+        s.op = info_seccomp;
+        entry();
+        s.words[7] = static_cast<std::uint32_t>(c.child.ptrace.message);
+        size = kSeccomp;
+    } else if (info && info->code() == (SIGTRAP | 0x80)) {
         if (c.child.ptrace.message == kEventmsgSyscallEntry) {
             s.op = info_entry;
-            s.words[0] = static_cast<std::uint64_t>(static_cast<std::int64_t>(c.child.syscall_nr));
-            s.words[1] = c.child.orig_x0;
-            std::copy_n(u.x + 1, 5, s.words + 2);
+            entry();
             size = kEntry;
         } else if (c.child.ptrace.message == kEventmsgSyscallExit) {
             s.op = info_exit;
@@ -226,6 +234,9 @@ std::int64_t do_setregset(const Call& c) {
     return ptrace_regset(c.k, c.child, true, static_cast<std::uint32_t>(c.addr), c.data);
 }
 
+std::int64_t do_seccomp_filter(const Call& c) { return seccomp_get_filter(c.k, c.me, c.child, c.addr, c.data); }
+std::int64_t do_seccomp_metadata(const Call& c) { return seccomp_get_metadata(c.k, c.me, c.child, c.addr, c.data); }
+
 constexpr struct {
     std::uint64_t request;
     std::int64_t (*call)(const Call&);
@@ -252,6 +263,8 @@ constexpr struct {
     {setsigmask, do_setsigmask},
     {getregset, do_getregset},
     {setregset, do_setregset},
+    {seccomp_filter, do_seccomp_filter},
+    {seccomp_metadata, do_seccomp_metadata},
     {get_syscall_info, do_get_syscall_info},
     {get_rseq_configuration, do_get_rseq_configuration},
 };

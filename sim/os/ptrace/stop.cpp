@@ -72,16 +72,21 @@ bool report_syscall(Kernel& k, Task& t, std::uint64_t message) {
 
 } // namespace
 
-bool has_syscall_work(const Task& t) { return t.ptrace.syscall_trace || t.ptrace.syscall_emu; }
+namespace {
+bool is_syscall_traced(const Task& t) { return t.ptrace.syscall_trace || t.ptrace.syscall_emu; }
+} // namespace
+
+bool has_syscall_work(const Task& t) { return is_syscall_traced(t) || t.seccomp.mode; }
 
 int syscall_trace_enter(Kernel& k, Task& t) {
-    if (!has_syscall_work(t)) return t.syscall_nr;
+    if (!is_syscall_traced(t)) return secure_computing(k, t) ? -1 : t.syscall_nr;
     // During the stop x7 tells entry from exit; what the tracer writes there is lost.
     const std::uint64_t x7 = k.user().x[7];
     k.user().x[7] = 0;
     if (report_syscall(k, t, kEventmsgSyscallEntry)) t.syscall_nr = -1;
     k.user().x[7] = x7;
-    return t.ptrace.syscall_emu ? -1 : t.syscall_nr;
+    if (t.ptrace.syscall_emu || Signals::fatal_pending(t)) return -1;
+    return secure_computing(k, t) ? -1 : t.syscall_nr;
 }
 
 void syscall_trace_exit(Kernel& k, Task& t) {

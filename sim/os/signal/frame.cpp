@@ -41,17 +41,6 @@ constexpr bool is_restart(std::int64_t result) {
            result == kERESTART_RESTARTBLOCK;
 }
 
-/// No member of the process group has a parent in another group of the same session: nobody could continue it.
-bool is_orphaned_pgrp(const Kernel& k, const Process& group) {
-    for (const auto& [tid, t] : k.tasks()) {
-        const Process& p = *t->process;
-        if (p.leader != t || p.pgid != group.pgid || !t->parent || t->parent->pid <= 1) continue;
-        const Process& parent = *t->parent->process;
-        if (parent.pgid != p.pgid && parent.sid == p.sid) return false;
-    }
-    return true;
-}
-
 bool on_altstack(const Task& t, std::uint64_t sp) {
     return t.altstack_size && sp > t.altstack_sp && sp <= t.altstack_sp + t.altstack_size;
 }
@@ -183,7 +172,7 @@ bool Signals::get_signal(SigInfo& info, SigAction& action) {
         bool shared = false;
         if (!dequeue(t, t.blocked, info, &shared)) return false;
         int signo = info.signo();
-        if (t.ptrace && signo != SIGKILL) {
+        if (t.ptrace && signo != SIGKILL && !(p.sighand->immutable & bit(signo))) {
             signo = ptrace_signal(info, shared);
             if (!signo) continue;
         }
@@ -197,7 +186,7 @@ bool Signals::get_signal(SigInfo& info, SigAction& action) {
         }
         if (kIgnore & bit(signo)) continue;
         if (kStop & bit(signo)) {
-            if (signo != SIGSTOP && is_orphaned_pgrp(os_, p)) continue;
+            if (signo != SIGSTOP && will_become_orphaned_pgrp(os_, p.pgid, nullptr)) continue;
             do_signal_stop(signo);
             continue;
         }

@@ -6,6 +6,34 @@
 
 namespace rkperf::os {
 
+bool will_become_orphaned_pgrp(const Kernel& k, int pgid, const Task* ignored) {
+    for (const auto& [tid, t] : k.tasks()) {
+        const Process& p = *t->process;
+        if (p.leader != t || p.pgid != pgid || t == ignored || !t->parent || t->parent->pid <= 1) continue;
+        if (t->state == TaskState::zombie && p.threads.size() == 1) continue;
+        const Process& parent = *t->parent->process;
+        if (parent.pgid != pgid && parent.sid == p.sid) return false;
+    }
+    return true;
+}
+
+void kill_orphaned_pgrp(Kernel& k, const Task& leader, const Task* old_parent) {
+    const Task* parent = old_parent ? old_parent : leader.parent;
+    const Process& p = *leader.process;
+    if (!parent || parent->process->pgid == p.pgid || parent->process->sid != p.sid) return;
+    if (!will_become_orphaned_pgrp(k, p.pgid, old_parent ? nullptr : &leader)) return;
+    std::vector<Task*> members;
+    bool stopped = false;
+    for (const auto& [tid, t] : k.tasks()) {
+        if (t->process->leader != t || t->process->pgid != p.pgid) continue;
+        members.push_back(t);
+        stopped |= t->process->stop_stopped;
+    }
+    if (!stopped) return;
+    for (const int signo : {SIGHUP, SIGCONT})
+        for (Task* t : members) k.signals().send_process(*t, siginfo_kernel(signo));
+}
+
 bool Signals::set_jobctl_pending(Task& t, std::uint32_t mask) {
     if (fatal_pending(t) || t.exiting) return false;
     if (mask & jobctl::stop_sigmask) t.jobctl &= ~jobctl::stop_sigmask;

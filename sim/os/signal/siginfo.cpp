@@ -95,6 +95,15 @@ bool siginfo_is_timer(const SigInfo& i, int timerid, int& overrun) {
     return true;
 }
 
+SigInfo siginfo_sys(int code, int error, std::uint64_t call_addr, int nr, std::uint32_t arch) {
+    SigInfo i = base(SIGSYS, code);
+    set<std::int32_t>(i, 4, error);
+    set<std::uint64_t>(i, 16, call_addr);
+    set<std::int32_t>(i, 24, nr);
+    set<std::uint32_t>(i, 28, arch);
+    return i;
+}
+
 SigInfo siginfo_kernel(int signo) { return base(signo, kSiKernel); }
 
 } // namespace rkperf::os

@@ -77,7 +77,8 @@ bool Signals::fatal_pending(const Task& t) { return t.pending.set & bit(SIGKILL)
 void Signals::wake(Task& t, bool fatal) {
     if (fatal) t.jobctl &= ~(jobctl::stopped | jobctl::traced);
     const bool stopped = t.state == TaskState::stopped || t.state == TaskState::traced;
-    if (t.state == TaskState::interruptible || (fatal && stopped)) {
+    const bool killable = t.state == TaskState::uninterruptible && t.wakekill;
+    if (t.state == TaskState::interruptible || (fatal && (stopped || killable))) {
         os_.wake_up_process(t);
     } else if (t.on_cpu >= 0 && t.on_cpu != os_.this_cpu()) {
         os_.gic().send(t.on_cpu, Ipi::reschedule); // leaves EL0 and looks at its signals
@@ -149,6 +150,14 @@ void Signals::force(Task& t, const SigInfo& info) {
     t.pending.queue.push_back(info);
     wake(t, signo == SIGKILL);
     os_.tracepoints().trace_signal_generate(trace_info(info), t, false, ke::TRACE_SIGNAL_DELIVERED);
+}
+
+void Signals::force_exit(Task& t, const SigInfo& info) {
+    const IrqGuard guard(os_);
+    t.process->sighand->action[static_cast<unsigned>(info.signo())] = SigAction{};
+    t.process->sighand->immutable |= bit(info.signo());
+    t.blocked &= ~bit(info.signo());
+    force(t, info);
 }
 
 std::int64_t Signals::kill(int pid, int signo) {
@@ -250,6 +259,7 @@ void Signals::flush_handlers(Task& t) {
 int Signals::do_sigaction(Task& t, int signo, const SigAction* act, SigAction* old) {
     if (signo < 1 || signo > kNumSignals || (act && (bit(signo) & kUnblockable))) return -EINVAL;
     SigAction& a = t.process->sighand->action[static_cast<unsigned>(signo)];
+    if (t.process->sighand->immutable & bit(signo)) return -EINVAL;
     if (old) *old = a;
     if (!act) return 0;
     a = *act;

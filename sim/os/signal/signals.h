@@ -17,8 +17,16 @@ SigInfo siginfo_poll(int signo, int code, std::int64_t band, int fd);
 SigInfo siginfo_perf(std::uint64_t addr, std::uint32_t type, std::uint64_t data); ///< SIGTRAP TRAP_PERF
 SigInfo siginfo_timer(int signo, int timerid, int overrun, std::uint64_t value);
 SigInfo siginfo_kernel(int signo);
+SigInfo siginfo_sys(int code, int error, std::uint64_t call_addr, int nr, std::uint32_t arch); ///< SIGSYS
 /// True if `info` is from the POSIX timer; its overrun count then.
 bool siginfo_is_timer(const SigInfo& info, int timerid, int& overrun);
+
+/// No member of the process group but `ignored` has a parent in another group of the same session: nobody could continue
+/// it.
+bool will_become_orphaned_pgrp(const Kernel& k, int pgid, const Task* ignored);
+/// A process ends, or (`old_parent`) loses its parent: if that orphans its group and something in it is stopped, the group
+/// gets SIGHUP and SIGCONT. `leader`: the process's. Interrupts masked.
+void kill_orphaned_pgrp(Kernel& k, const Task& leader, const Task* old_parent);
 
 class Signals {
   public:
@@ -29,6 +37,8 @@ class Signals {
     int send_process(Task& any_thread, const SigInfo& info);
     /// A synchronous fault: unblocks and resets to default if it is blocked or ignored.
     void force(Task& t, const SigInfo& info);
+    /// The same with the default action, whatever there was, and out of a tracer's sight (HANDLER_EXIT).
+    void force_exit(Task& t, const SigInfo& info);
     /// kill(2) semantics incl. groups and permissions; negative errno.
     std::int64_t kill(int pid, int signo);
     std::int64_t tgkill(int tgid, int tid, int signo);

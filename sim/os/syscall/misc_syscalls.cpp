@@ -308,7 +308,8 @@ std::int64_t sys_prctl(Kernel& k, Task& t, const SyscallArgs& a) {
             return 0;
         }
         case 16: return k.put_user(a[1], t.comm, 16) ? -EFAULT : 0;
-        case 21: return t.seccomp_mode;
+        case 21: return t.seccomp.mode;
+        case 22: return prctl_set_seccomp(k, t, a[1], a[2]);
         case 23: return a[1] > 40 ? -EINVAL : static_cast<std::int64_t>(t.cred.cap_bounding >> a[1] & 1);
         case 24:
             if (!own_capable(t.cred, kCapSetpcap)) return -EPERM;

@@ -19,5 +19,6 @@ std::span<const SyscallRow> bpf_syscalls();
 std::span<const SyscallRow> perf_syscalls();
 std::span<const SyscallRow> ptrace_syscalls();
 std::span<const SyscallRow> process_vm_syscalls();
+std::span<const SyscallRow> seccomp_syscalls();
 
 } // namespace rkperf::os
