@@ -228,6 +228,7 @@ static void on_usr1(int s) {
     (void)s;
     handled = 1;
 }
+// The tracer gets a stop at the first instruction of the handler [DBG-075].
 static void into_handler(void) {
     int s;
     signal(SIGUSR1, on_usr1);
