@@ -56,10 +56,29 @@ void perf_callchain_kernel(Kernel& kernel, EntryContext& ctx, const PtRegs& regs
     for (const std::uint64_t ip : frames) ctx.store(ip);
 }
 
+/// The frames of an AArch32 program: a record lies right below the address that its frame pointer holds.
+void compat_user_backtrace(Kernel& kernel, EntryContext& ctx, const PtRegs& regs) {
+    struct FrameRecord {
+        std::uint32_t fp, sp, lr;
+    } record;
+    constexpr unsigned kCompatFp = 11;
+    // A frame pointer of 0 is no address of a user's then, but not 0 either (CC-035).
+    std::uint64_t tail = regs.regs[kCompatFp] - sizeof record;
+    while (!ctx.full() && tail && !(tail & 3)) {
+        kernel.charge(cost::kFrame);
+        if (!kernel.access_ok(tail, sizeof record)) return;
+        if (kernel.copy_from_user_nofault(&record, tail, sizeof record) != sizeof record) return;
+        ctx.store(record.lr);
+        if (tail + sizeof record >= record.fp) return;
+        tail = record.fp - sizeof record;
+    }
+}
+
 void perf_callchain_user(Kernel& kernel, EntryContext& ctx, const PtRegs& regs) {
     KernelFrame frame(kernel, KernelSymbol::perf_callchain_user);
     kernel.charge(2 * cost::kFrame); // the marker and the first address
     ctx.store(regs.pc);
+    if (compat_user_mode(regs)) return compat_user_backtrace(kernel, ctx, regs);
     struct FrameRecord {
         std::uint64_t fp, lr;
     } record;

@@ -7,6 +7,9 @@
 
 namespace rkperf::ke {
 
+/// Registers of an AArch32 program (PSTATE.nRW, EL0).
+inline bool compat_user_mode(const PtRegs& regs) { return (regs.pstate & 0x1f) == 0x10; }
+
 struct CallchainRequest {
     bool kernel{}, user{};
     std::uint32_t max_stack{}; ///< frames, kernel and user together, markers not counted

@@ -29,11 +29,20 @@ std::uint16_t fields_size(const SampleField (&fields)[N], std::uint64_t sample_t
     return size;
 }
 
-/// Value of register `n` of a mask (CC-047).
+/// Value of register `n` of a mask (CC-047); AArch32 has sp, lr and pc elsewhere (CC-048).
 std::uint64_t perf_reg_value(const PtRegs& regs, int n) {
+    if (compat_user_mode(regs)) {
+        if (n == 31) return regs.regs[13];
+        if (n == 30) return regs.regs[14];
+        if (n == 15) return regs.pc;
+    }
     if (n == 31) return regs.sp;
     if (n == 32) return regs.pc;
     return n <= 30 ? regs.regs[n] : 0;
+}
+
+std::uint64_t perf_reg_abi(const TaskBase& task) {
+    return task.compat ? PERF_SAMPLE_REGS_ABI_32 : PERF_SAMPLE_REGS_ABI_64;
 }
 
 /// The user's registers, also if the sample is in the kernel; none for kernel threads.
@@ -41,7 +50,7 @@ void perf_sample_regs_user(Kernel& kernel, PerfSampleData& data, PtRegs& regs) {
     kernel.charge(cost::kUserRegs);
     TaskBase* task = kernel.current();
     data.regs_user = regs.user_mode() ? &regs : task->kthread ? nullptr : kernel.task_pt_regs(task);
-    data.regs_user_abi = data.regs_user ? PERF_SAMPLE_REGS_ABI_64 : PERF_SAMPLE_REGS_ABI_NONE;
+    data.regs_user_abi = data.regs_user ? perf_reg_abi(*task) : std::uint64_t{PERF_SAMPLE_REGS_ABI_NONE};
 }
 
 /// How much of the user's stack to dump behind `header_size` bytes (CORE-387).
@@ -145,7 +154,7 @@ void perf_prepare_sample(Perf::Impl& perf, perf_event_header& header, PerfSample
     if (!(data.sample_flags & PERF_SAMPLE_ADDR)) data.addr = 0;
     if (type & PERF_SAMPLE_REGS_INTR) {
         data.regs_intr = &regs;
-        data.regs_intr_abi = PERF_SAMPLE_REGS_ABI_64;
+        data.regs_intr_abi = perf_reg_abi(*kernel.current());
         size = add(size, 8 + words_of(event.attr.sample_regs_intr));
     }
     if (missing & PERF_SAMPLE_PHYS_ADDR) data.phys_addr = perf_virt_to_phys(kernel, data.addr);

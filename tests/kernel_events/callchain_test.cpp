@@ -94,6 +94,30 @@ TEST_CASE("frames that cannot be right", "[CC-030][CC-031][CC-032][CC-033]") {
     CHECK(at((std::uint64_t{1} << 48) - 8) == only);                // over the end of user addresses
 }
 
+TEST_CASE("frames of AArch32 programs lie below their frame pointers", "[CC-034][CC-035]") {
+    Fixture f;
+    f.open(f.attr());
+    const std::uint64_t s = f.alloc(128);
+    const auto frame = [&](std::uint64_t fp, std::uint32_t next, std::uint32_t lr) {
+        const std::uint32_t words[3] = {next, 0x5555, lr};
+        std::memcpy(f.k.user_ptr(fp - sizeof words), words, sizeof words);
+    };
+    const auto at = [](std::uint64_t a) { return static_cast<std::uint32_t>(a); };
+    frame(s + 16, at(s + 36), 0x2000);
+    frame(s + 36, at(s + 64), 0x3001);
+    frame(s + 64, 0, 0x4000); // the outermost: not above it
+    PtRegs r = f.user(0x1000, 0xdead0);
+    r.pstate = 0x10;
+    r.regs[11] = s + 16;
+    CHECK(f.sample(r) == Chain{kUserMarker, 0x1000, 0x2000, 0x3001, 0x4000});
+    frame(s + 36, at(s + 24), 0x3001); // down again
+    CHECK(f.sample(r) == Chain{kUserMarker, 0x1000, 0x2000, 0x3001});
+    frame(s + 16, at(s + 37), 0x2000); // not aligned to words
+    CHECK(f.sample(r) == Chain{kUserMarker, 0x1000, 0x2000});
+    r.regs[11] = 0;
+    CHECK(f.sample(r) == Chain{kUserMarker, 0x1000});
+}
+
 TEST_CASE("return addresses lose their authentication code", "[CC-029]") {
     Fixture f;
     f.open(f.attr());

@@ -203,6 +203,27 @@ TEST_CASE("registers: numbering, whose they are", "[CORE-384][CORE-385][CC-046][
     CHECK(r.word(34 + 33) == 0xffff800008000100);
 }
 
+TEST_CASE("registers of an AArch32 program", "[CC-048][CC-049]") {
+    perf_event_attr a = fault_attr(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR);
+    a.exclude_kernel = 0;
+    a.sample_regs_user = a.sample_regs_intr = (1ull << 33) - 1;
+    Shot s(a);
+    s.w.task.compat = true;
+    PtRegs user{};
+    for (int i = 0; i < 31; ++i) user.regs[i] = 1000u + static_cast<unsigned>(i);
+    user.sp = 2031;
+    user.pc = 2032;
+    user.pstate = 0x10;
+    s.w.perf.perf_sw_event(PERF_COUNT_SW_PAGE_FAULTS, 1, &user, 0);
+    const Record r = s.ring->must_next();
+    CHECK(r.word(0) == PERF_SAMPLE_REGS_ABI_32);
+    CHECK(r.word(34) == PERF_SAMPLE_REGS_ABI_32);
+    for (unsigned i = 0; i < 30; ++i) CHECK(r.word(1 + i) == (i == 15 ? 2032 : 1000 + i));
+    CHECK(r.word(1 + 30) == 1014);
+    CHECK(r.word(1 + 31) == 1013);
+    CHECK(r.word(1 + 32) == 2032);
+}
+
 TEST_CASE("a kernel thread has no user registers and no user stack", "[CORE-384][CORE-386][CC-049][RB-072]") {
     World w;
     perf_event_attr a = fault_attr(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
