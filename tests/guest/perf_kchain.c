@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Call chains of the kernel: through an interrupt down to the system call it came into, without what is not a frame, and
+// with the true caller of a function whose return is probed. [CC-041] [CC-042] [CC-043] [CORE-479]
+#include "perf_guest.h"
+
+enum { kPages = 64, kBytes = kPages * 4096, kMaxSymbols = 250000 };
+static struct {
+    uint64_t at;
+    char name[40];
+} * symbols;
+static int nsymbols;
+
+static int by_address(const void* a, const void* b) {
+    const uint64_t x = *(const uint64_t*)a, y = *(const uint64_t*)b;
+    return x < y ? -1 : x > y;
+}
+static void read_symbols(void) {
+    symbols = malloc(sizeof *symbols * kMaxSymbols);
+    FILE* f = fopen("/proc/kallsyms", "r");
+    char line[512], type;
+    while (nsymbols < kMaxSymbols && fgets(line, sizeof line, f)) {
+        unsigned long long at;
+        if (sscanf(line, "%llx %c %39s", &at, &type, symbols[nsymbols].name) != 3) continue;
+        if (type != 't' && type != 'T' && type != 'w' && type != 'W') continue;
+        symbols[nsymbols++].at = at;
+    }
+    fclose(f);
+    qsort(symbols, (size_t)nsymbols, sizeof *symbols, by_address);
+}
+/// The function that an address is in; of a return address, the caller.
+static const char* name_of(uint64_t pc, int is_return) {
+    pc -= is_return ? 4 : 0;
+    int lo = 0, hi = nsymbols;
+    while (lo + 1 < hi) {
+        const int mid = (lo + hi) / 2;
+        if (symbols[mid].at <= pc)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return nsymbols ? symbols[lo].name : "";
+}
+
+static int id_of(const char* event) {
+    char path[128], text[16] = "";
+    snprintf(path, sizeof path, "/sys/kernel/tracing/events/%s/id", event);
+    const int fd = open(path, O_RDONLY);
+    if (fd < 0 || read(fd, text, sizeof text - 1) <= 0) return -1;
+    close(fd);
+    return atoi(text);
+}
+
+struct ring {
+    char* at;
+    uint64_t tail;
+};
+static struct ring map_ring(int fd) {
+    struct ring r = {mmap(NULL, 4096 + kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), 0};
+    return r;
+}
+/// The next sample's chain; its length, or -1.
+static int next_chain(struct ring* r, uint64_t* chain, int most) {
+    struct perf_event_mmap_page* page = (void*)r->at;
+    const uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+    while (r->tail < head) {
+        static char record[65536];
+        for (int i = 0; i < 8; ++i) record[i] = r->at[4096 + (r->tail + (uint64_t)i) % kBytes];
+        struct perf_event_header h;
+        memcpy(&h, record, sizeof h);
+        for (int i = 0; i < h.size; ++i) record[i] = r->at[4096 + (r->tail + (uint64_t)i) % kBytes];
+        r->tail += h.size;
+        __atomic_store_n(&page->data_tail, r->tail, __ATOMIC_RELEASE);
+        if (h.type != PERF_RECORD_SAMPLE) continue;
+        uint64_t n;
+        memcpy(&n, record + 8, 8);
+        if (n > (uint64_t)most) n = (uint64_t)most;
+        memcpy(chain, record + 16, 8 * n);
+        return (int)n;
+    }
+    return -1;
+}
+
+static int open_tracepoint(const char* event) {
+    struct perf_event_attr a = {.size = sizeof a, .type = PERF_TYPE_TRACEPOINT, .sample_period = 1, .disabled = 1};
+    a.config = (uint64_t)id_of(event);
+    a.sample_type = PERF_SAMPLE_CALLCHAIN;
+    return perf_open(&a, 0, -1, -1, 0);
+}
+
+static void through_interrupts(void) {
+    const int fd = open_tracepoint("irq/irq_handler_entry");
+    SHOW(fd >= 0);
+    struct ring r = map_ring(fd);
+    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+    int chains = 0, through = 0, zeros = 0, ends = 0, kernel_parts = 0, user_parts = 0;
+    for (int round = 0; round < 4000 && through < 20; ++round) {
+        for (int i = 0; i < 50; ++i) {
+            void* p = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            munmap(p, 65536);
+        }
+        uint64_t chain[200];
+        int n;
+        while ((n = next_chain(&r, chain, 200)) >= 0) {
+            ++chains;
+            int kernel = 0, user = 0, irq = -1, last = 0;
+            for (int i = 0; i < n; ++i) {
+                if (chain[i] == (uint64_t)-128) { // PERF_CONTEXT_KERNEL
+                    kernel = 1;
+                    continue;
+                }
+                if (chain[i] == (uint64_t)-512) { // PERF_CONTEXT_USER
+                    user = 1;
+                    break;
+                }
+                if (!chain[i]) ++zeros;
+                if (!strcmp(name_of(chain[i], 1), "el1h_64_irq")) irq = i;
+                last = i;
+            }
+            kernel_parts += kernel;
+            user_parts += user;
+            // The outermost frame is that of the entry from EL0.
+            const char* outermost = name_of(chain[last], 1);
+            ends += !strcmp(outermost, "el0t_64_sync") || !strcmp(outermost, "el0t_64_irq");
+            if (irq >= 0 && irq < last - 1 && !strcmp(outermost, "el0t_64_sync")) ++through;
+        }
+    }
+    ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+    SHOW(chains > 0);
+    SHOW(through >= 20);
+    SHOW(zeros);
+    SHOW(kernel_parts == chains);
+    SHOW(user_parts == chains);
+    SHOW(ends == chains);
+    close(fd);
+}
+
+/// A page fault inside of perf_read, whose return is probed.
+static void probed_return(void) {
+    struct perf_event_attr probe = {.size = sizeof probe, .type = 6, .config = 1};
+    probe.kprobe_func = (uint64_t) "perf_read";
+    const int kretprobe = perf_open(&probe, 0, -1, -1, 0);
+    SHOW(kretprobe >= 0);
+    struct perf_event_attr a = sw_attr(PERF_COUNT_SW_PAGE_FAULTS);
+    a.sample_period = 1;
+    a.sample_type = PERF_SAMPLE_CALLCHAIN;
+    a.exclude_callchain_user = 1;
+    const int fd = perf_open(&a, 0, -1, -1, 0);
+    struct ring r = map_ring(fd);
+    uint64_t chain[200];
+    char* fresh = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    while (next_chain(&r, chain, 200) >= 0) continue;
+    SHOW(read(kretprobe, fresh, 8));
+    int n, chains = 0, trampolines = 0, to_entry = 0;
+    while ((n = next_chain(&r, chain, 200)) >= 0) {
+        ++chains;
+        for (int i = 1; i < n; ++i) trampolines += strstr(name_of(chain[i], i > 1), "trampoline") != NULL;
+        to_entry += n > 2 && !strcmp(name_of(chain[n - 1], 1), "el0t_64_sync");
+    }
+    SHOW(chains);
+    SHOW(trampolines);
+    SHOW(to_entry);
+    uint64_t hits = 0;
+    read(kretprobe, &hits, 8);
+    SHOW(hits);
+}
+
+int main(void) {
+    read_symbols();
+    SHOW(nsymbols > 100);
+    through_interrupts();
+    probed_return();
+    return 0;
+}
