@@ -207,6 +207,7 @@ void ArmPmu::cpu_starting(int cpu) {
     if (!supports(cpu)) return;
     pmu_reset();
     perf_.cpu_armpmu[static_cast<unsigned>(cpu)] = this;
+    if (!node_.intid) return;
     if (perf_.armpmu_has_nmi)
         kernel.enable_percpu_nmi(node_.intid);
     else
@@ -215,6 +216,10 @@ void ArmPmu::cpu_starting(int cpu) {
 
 void ArmPmu::cpu_dying(int cpu) {
     if (!supports(cpu)) return;
+    if (node_.intid == 0) {
+        perf_.cpu_armpmu[static_cast<unsigned>(cpu)] = nullptr;
+        return;
+    }
     if (perf_.armpmu_has_nmi)
         kernel.disable_percpu_nmi(node_.intid);
     else

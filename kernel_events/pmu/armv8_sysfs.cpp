@@ -109,7 +109,10 @@ void register_core_pmus(Perf::Impl& perf) {
             kernel.pr_info("hw perfevents: " + node.name + ": failed to probe PMU!");
             continue;
         }
-        if (std::find(requested.begin(), requested.end(), node.intid) == requested.end()) {
+        if (node.intid == 0) {
+            kernel.pr_info("hw perfevents: no irqs for PMU, sampling events not supported");
+            pmu.capabilities |= Pmu::PERF_PMU_CAP_NO_INTERRUPT;
+        } else if (std::find(requested.begin(), requested.end(), node.intid) == requested.end()) {
             request_irq(perf, node.intid);
             requested.push_back(node.intid);
         }

@@ -25,7 +25,7 @@ constexpr std::array kOwnOptions{
     OptionRow{"log", true},         OptionRow{"quantum", true}, OptionRow{"timing", true},
     OptionRow{"warm-up", true},     OptionRow{"totals", true},  OptionRow{"check-fast", false},
     OptionRow{"timeout-sim", true}, OptionRow{"quiet", false},  OptionRow{"stats", false},
-    OptionRow{"help", false},
+    OptionRow{"help", false},       OptionRow{"skid", false},
 };
 /// perf's options with a value: where the program begins cannot be told without them.
 constexpr sv kClientLetters = "ecFCptomrIDx";
@@ -166,9 +166,11 @@ void add_own_options(CLI::App& app, const CommandRow& row, Options& o, Raw& raw)
     app.add_flag(row.client ? "--stats" : "--stats,-v", o.stats, "ends with a line of instructions, time and speed");
     if (row.command == Command::run)
         app.add_option("--gdb", o.gdb, "waits for gdb on PORT (of this host only), HOST:PORT, unix:PATH or stdio");
-    if (row.command == Command::explain)
+    if (row.command == Command::explain) {
         app.add_option("-n,--sample", o.nth_sample, "which sample, 1 is the first")
             ->check(CLI::Range(1u, 1'000'000'000u));
+        app.add_flag("--skid", o.skid, "of all samples, how far each was from the event: tables and histograms");
+    }
     if (row.client) app.footer(std::string(kClientHelp));
 }
 

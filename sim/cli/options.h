@@ -44,6 +44,7 @@ struct Options {
     bool check_fast{};                    ///< run twice, by the plain and the fast loops, and compare
     bool plain_loop{};                    ///< of the two, this is the plain one
     unsigned nth_sample{1};               ///< explain -n
+    bool skid{};                          ///< explain --skid
     std::vector<std::string> client_args; ///< for the perf client
     std::vector<std::string> program;     ///< program and its arguments
 };

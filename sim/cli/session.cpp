@@ -9,6 +9,7 @@
 #include "sim/soc/explain_observer.h"
 #include "sim/soc/explain_symbols.h"
 #include "sim/soc/machine.h"
+#include "sim/soc/skid_observer.h"
 #include "sim/soc/totals_report.h"
 #include "sim/soc/trace_observer.h"
 #include "sim/soc/truth_observer.h"
@@ -111,8 +112,10 @@ int run_session(const Options& o) {
     if (start.client && o.command != Command::explain) truth.emplace(*machine);
     soc::GuestSymbols symbols(machine->kernel(),
                               [&](const std::string& guest) { return start.files.host_path(guest); });
+    std::optional<soc::SkidObserver> skid;
+    if (o.command == Command::explain && o.skid) skid.emplace(*machine);
     std::optional<soc::ExplainObserver> explain;
-    if (o.command == Command::explain)
+    if (o.command == Command::explain && !o.skid)
         explain.emplace(*machine, o.nth_sample,
                         [&](const ke::TaskBase& task, std::uint64_t pc) { return symbols.name(task, pc); });
 
@@ -160,6 +163,7 @@ int run_session(const Options& o) {
     if (explain && explain->result()) {
         print_text(soc::print_explanation(*explain->result(), o.nth_sample, machine_config.config));
     }
+    if (skid) print_text(soc::print_skid(*skid, machine_config.config));
     if (!o.totals.empty()) write_text(o.totals, soc::print_totals(*machine));
     if (trace) trace->finish();
     const std::string trace_fault = trace_file ? trace_file->close() : "";

@@ -92,9 +92,28 @@ class Loader {
             reason = fmt::format("needs the number of a cluster, for instance cluster.0.hertz");
             return nullptr;
         }
-        if (const ConfigKey* k = find_config_key(key)) return k;
+        if (key.starts_with("cpu") && key.size() > 4 && key[3] >= '0' && key[3] <= '9') {
+            const auto [end, error] = std::from_chars(key.data() + 3, key.data() + key.size(), cluster);
+            const std::string schema_name = "cpu" + std::string(key.substr(static_cast<std::size_t>(end - key.data())));
+            const ConfigKey* const k = error == std::errc() ? find_config_key(schema_name) : nullptr;
+            if (!k) {
+                reason = "is not a key of a machine description; did you mean cpu" + std::string(1, key[3]) + ".freq?";
+                return nullptr;
+            }
+            const std::size_t cpus = cpus_of_draft();
+            if (cluster < cpus) return k;
+            reason = fmt::format("names no CPU of this machine, which has {}", cpus);
+            return nullptr;
+        }
+        if (const ConfigKey* k = find_config_key(key); k && !k->of_cpu()) return k;
         reason = unknown(key, 0);
         return nullptr;
+    }
+
+    std::size_t cpus_of_draft() const {
+        std::size_t n = 0;
+        for (const ClusterConfig& c : out_.draft.clusters) n += c.cpus;
+        return n;
     }
 
     static std::string unknown(std::string_view schema_name, std::size_t cluster) {
@@ -127,11 +146,13 @@ class Loader {
     void section(const toml::table& t, const std::string& name, const toml::source_region& at) {
         for (const ConfigKey& k : config_keys())
             if (k.key.starts_with(name + ".")) return walk(t, name + ".");
+        if (name.size() > 3 && name.starts_with("cpu") && name[3] >= '0' && name[3] <= '9') return walk(t, name + ".");
         if (find_config_key(name))
             fault(at, name, "is a value, not a table");
         else
             fault(at, name,
-                  "is not a table of a machine description; there are memory, sim, gic, pmu, kernel and [[cluster]]");
+                  "is not a table of a machine description; there are memory, sim, gic, pmu, kernel and "
+                  "[[cluster]]");
     }
 
     void clusters(const toml::node& node) {
@@ -232,7 +253,11 @@ std::string print_config(const LoadedConfig& c) {
         to += fmt::format("{:<42} # {}: {}\n", setting, from, k.doc);
     };
     for (const ConfigKey& k : config_keys())
-        if (!k.of_cluster()) line(out, k, k.key, std::string(k.key), 0);
+        if (!k.of_cluster() && !k.of_cpu()) line(out, k, k.key, std::string(k.key), 0);
+    for (const auto& [cpu, hertz] : c.draft.cpu_hertz) {
+        const std::string key = fmt::format("cpu{}.freq", cpu);
+        line(out, *find_config_key("cpu.freq"), key, key, cpu);
+    }
     for (std::size_t i = 0; i < c.draft.clusters.size(); ++i) {
         out += "\n[[cluster]]\n";
         for (const ConfigKey& k : config_keys())

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/soc/config_schema.h"
 
+#include "models/cpu_a55/core_a55.h"
+#include "models/cpu_a76/core_a76.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +24,7 @@ constexpr std::int64_t kMHz = 1'000'000;
 
 // The order of the names is that of the enumerators.
 constexpr std::array<sv, 2> kCores{"cortex-a55", "cortex-a76"};
-constexpr std::array<sv, 2> kPmus{"vendor", "mainline"};
+constexpr std::array<sv, 5> kPmus{"vendor", "mainline", "a55", "a76", "none"};
 constexpr std::array<sv, 3> kDrams{"lpddr4x-2112", "lpddr5-2736", "lpddr5-2400"};
 constexpr std::array<sv, 3> kTimings{"full", "none", "regions"};
 constexpr std::array<sv, 4> kHz{"100", "250", "300", "1000"};
@@ -115,6 +118,19 @@ const std::array kKeys{
               [](ConfigDraft& d, std::size_t c, const ConfigValue& v) {
                   d.clusters[c].capacity = static_cast<unsigned>(std::get<std::int64_t>(v));
               }},
+    ConfigKey{"cpu.freq",
+              Kind::frequency,
+              10 * kMHz,
+              4000 * kMHz,
+              {},
+              "clock of a CPU and of those that share it",
+              [](const ConfigDraft& d, std::size_t cpu) -> ConfigValue {
+                  const auto at = d.cpu_hertz.find(cpu);
+                  return number(at == d.cpu_hertz.end() ? 0 : at->second);
+              },
+              [](ConfigDraft& d, std::size_t cpu, const ConfigValue& v) {
+                  d.cpu_hertz[cpu] = static_cast<std::uint64_t>(std::get<std::int64_t>(v));
+              }},
     member<&M::dram_mib>("memory.dram_mib", Kind::integer, 64, 32768, "size of the memory in MiB"),
     ConfigKey{"memory.dram", Kind::choice, 0, 0, kDrams, "kind and clock of the memory, MHz",
               [](const ConfigDraft& d, std::size_t) -> ConfigValue { return name_of(kDrams, d.machine.dram); },
@@ -140,9 +156,12 @@ const std::array kKeys{
     member<&M::gic_spi_delay_ps>("gic.spi_delay", Kind::time, 0, kMicro, "from a device to the core"),
     member<&M::pseudo_nmi>("irqchip.pseudo_nmi", Kind::boolean, 0, 0,
                            "the kernel masks interrupts by priority, and the PMU's is an NMI"),
-    ConfigKey{"pmu.shape", Kind::choice, 0, 0, kPmus, "one PMU over all CPUs (Rockchip's kernel), or one for each kind",
+    ConfigKey{"pmu.shape", Kind::choice, 0, 0, kPmus,
+              "nodes of the device tree: one PMU over all CPUs (Rockchip's kernel), or one for each kind, or fewer",
               [](const ConfigDraft& d, std::size_t) -> ConfigValue { return name_of(kPmus, d.machine.pmu); },
               [](ConfigDraft& d, std::size_t, const ConfigValue& v) { d.machine.pmu = choice<PmuShape>(kPmus, v); }},
+    member<&M::pmu_intid>("pmu.intid", Kind::integer, 0, 31,
+                          "interrupt that the device tree gives the PMU; 23 is right, 0: none"),
     ConfigKey{"kernel.hz", Kind::integer, 0, 0, kHz, "CONFIG_HZ, ticks a second", get_member<&M::hz>,
               set_member<&M::hz>},
     member<&M::hostname>("kernel.hostname", Kind::text, 1, 64, "what uname says"),
@@ -243,6 +262,10 @@ unsigned default_capacity(CoreKind kind) {
     return kind == CoreKind::cortex_a55 ? 530 * 1800 / 2400 : 1024;
 }
 
+unsigned default_exception_entry(CoreKind kind) {
+    return (kind == CoreKind::cortex_a55 ? cpu_a55::tables() : cpu_a76::tables()).costs.exception_entry;
+}
+
 ConfigDraft ConfigDraft::rk3588() {
     ConfigDraft d;
     d.clusters = {{CoreKind::cortex_a55, 4, {}, {}}, {CoreKind::cortex_a76, 4, {}, {}}};
@@ -256,6 +279,11 @@ MachineConfig ConfigDraft::expand() const {
         for (unsigned i = 0; i < c.cpus; ++i)
             m.cpus.push_back(
                 {c.core, c.hertz.value_or(default_hertz(c.core)), c.capacity.value_or(default_capacity(c.core))});
+    // Frequency domains of the RK3588: the small cores together, the big ones in pairs.
+    for (const auto& [cpu, hertz] : cpu_hertz)
+        for (std::size_t i = 0; cpu < m.cpus.size() && i < m.cpus.size(); ++i)
+            if (m.cpus[i].kind == m.cpus[cpu].kind && (m.cpus[i].kind == CoreKind::cortex_a55 || i / 2 == cpu / 2))
+                m.cpus[i].hertz = hertz;
     return m;
 }
 

@@ -6,6 +6,7 @@
 #include "sim/soc/machine_config.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +28,7 @@ struct ClusterConfig {
 struct ConfigDraft {
     MachineConfig machine;
     std::vector<ClusterConfig> clusters;
+    std::map<std::size_t, std::uint64_t> cpu_hertz; ///< of single CPUs: cpuN.freq, each with its frequency domain
 
     /// The RK3588, as MachineConfig::rk3588().
     static ConfigDraft rk3588();
@@ -37,6 +39,8 @@ struct ConfigDraft {
 /// What a core of this kind has if the description does not say (RK3588 device tree, highest operating points).
 std::uint64_t default_hertz(CoreKind kind);
 unsigned default_capacity(CoreKind kind);
+/// Cycles (estimates, see docs/user-guide.md).
+unsigned default_exception_entry(CoreKind kind);
 
 using ConfigValue = std::variant<bool, std::int64_t, std::string>;
 
@@ -50,7 +54,8 @@ enum class ConfigKind : std::uint8_t {
 };
 
 struct ConfigKey {
-    std::string_view key; ///< "kernel.hz"; keys of clusters are "cluster.hertz" here, "cluster.0.hertz" to the user
+    /// "kernel.hz"; keys of clusters are "cluster.hertz" here, "cluster.0.hertz" to the user, and "cpu.freq" is "cpu0.freq"
+    std::string_view key;
     ConfigKind kind{};
     std::int64_t least{}, most{};              ///< numbers; for a text its length
     std::span<const std::string_view> choices; ///< of a choice, or the only values of an integer
@@ -59,6 +64,7 @@ struct ConfigKey {
     void (*set)(ConfigDraft& d, std::size_t cluster, const ConfigValue& v);
 
     bool of_cluster() const { return key.starts_with("cluster."); }
+    bool of_cpu() const { return key.starts_with("cpu."); }
 };
 
 /// In the order in which they are printed.

@@ -35,10 +35,13 @@ std::vector<ke::PmuNode> pmu_nodes(const MachineConfig& c) {
         all |= bit;
         (c.cpus[i].kind == CoreKind::cortex_a55 ? a55 : a76) |= bit;
     }
-    if (c.pmu == PmuShape::vendor) return {{"armv8_pmuv3", all, kPmuIntid, 0}};
+    if (c.pmu == PmuShape::vendor) return {{"armv8_pmuv3", all, c.pmu_intid, 0}};
     std::vector<ke::PmuNode> nodes;
-    if (a55) nodes.push_back({"armv8_cortex_a55", a55, kPmuIntid, __builtin_ctz(a55)});
-    if (a76) nodes.push_back({"armv8_cortex_a76", a76, kPmuIntid, __builtin_ctz(a76)});
+    const bool both = c.pmu == PmuShape::mainline;
+    if (a55 && (both || c.pmu == PmuShape::a55))
+        nodes.push_back({"armv8_cortex_a55", a55, c.pmu_intid, __builtin_ctz(a55)});
+    if (a76 && (both || c.pmu == PmuShape::a76))
+        nodes.push_back({"armv8_cortex_a76", a76, c.pmu_intid, __builtin_ctz(a76)});
     return nodes;
 }
 

@@ -15,6 +15,9 @@ enum class CoreKind : std::uint8_t { cortex_a55, cortex_a76 };
 enum class PmuShape : std::uint8_t {
     vendor,   ///< one `armv8_pmuv3` over all CPUs (Rockchip BSP)
     mainline, ///< `armv8_cortex_a55` and `armv8_cortex_a76` (mainline device tree)
+    a55,      ///< the same without the node of the Cortex-A76
+    a76,      ///< ... of the Cortex-A55
+    none,     ///< no node at all
 };
 enum class DramKind : std::uint8_t { lpddr4x_2112, lpddr5_2736 };
 
@@ -39,6 +42,7 @@ struct MachineConfig {
     bool pseudo_nmi{}; ///< irqchip.gicv3_pseudo_nmi of the kernel's command line
 
     PmuShape pmu{PmuShape::vendor};
+    unsigned pmu_intid{23}; ///< the interrupt that the device tree gives the PMU, right or wrong; 0: it names none
     unsigned hz{300};
     int paranoid{2}; ///< initial kernel.perf_event_paranoid; root runs the programs
     int perf_mlock_kb{516};

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/fs/sysfs.h"
 
+#include "sim/os/cpufreq/cpufreq.h"
 #include "sim/os/fs/procfs.h"
 #include "sim/os/kernel.h"
 #include "sim/os/sched/scheduler.h"
+
+#include <algorithm>
+#include <charconv>
 
 namespace rkperf::os {
 
@@ -26,10 +30,6 @@ constexpr CacheRow kA76[] = {{"Data", 1, 64, 4, 256, false},
                              {"Unified", 2, 512, 8, 1024, false},
                              {"Unified", 3, 3072, 12, 4096, true}};
 constexpr unsigned kPartA76 = 0xd0b;
-
-/// Frequencies that the device trees list, kHz.
-constexpr unsigned kFreqA55[] = {1008000, 1200000, 1416000, 1608000, 1800000};
-constexpr unsigned kFreqA76[] = {1200000, 1416000, 1608000, 1800000, 2016000, 2208000, 2400000};
 
 unsigned part_of(Kernel& k, int cpu) { return static_cast<unsigned>(k.pcpu(cpu).core->midr() >> 4 & 0xfff); }
 bool big(Kernel& k, int cpu) { return part_of(k, cpu) == kPartA76; }
@@ -54,21 +54,12 @@ std::string mask_text(unsigned mask, int cpus) {
 }
 std::string line(ull v) { return std::to_string(v) + "\n"; }
 
-/// CPUs of the same frequency domain: the four small ones, then pairs of big ones (device tree cpu-map).
-unsigned domain_of(Kernel& k, int cpu) {
-    unsigned mask = 0;
-    for (int c = 0; c < k.num_cpus(); ++c) {
-        const bool same = big(k, c) == big(k, cpu) && (!big(k, cpu) || c / 2 == cpu / 2);
-        mask |= static_cast<unsigned>(same) << c;
-    }
-    return mask;
-}
 int cluster_of(Kernel& k, int cpu) {
     int cluster = -1;
     unsigned seen = 0;
     for (int c = 0; c <= cpu; ++c)
         if (!(seen >> c & 1)) {
-            seen |= domain_of(k, c);
+            seen |= CpuFreq::domain_of(k, c);
             ++cluster;
         }
     return cluster;
@@ -76,7 +67,7 @@ int cluster_of(Kernel& k, int cpu) {
 
 void add_topology(AttrFs& fs, Kernel& k, int cpu, const std::string& dir) {
     const int n = k.num_cpus();
-    const unsigned self = 1u << cpu, cluster = domain_of(k, cpu), all = (1u << n) - 1;
+    const unsigned self = 1u << cpu, cluster = CpuFreq::domain_of(k, cpu), all = (1u << n) - 1;
     int core = 0;
     for (int c = 0; c < cpu; ++c) core += static_cast<int>(cluster >> c & 1);
     fs.add_text(dir + "physical_package_id", "0\n");
@@ -138,31 +129,120 @@ void add_cpu(AttrFs& fs, Kernel& k, int cpu) {
         fs.add_text(at + "shared_cpu_map", mask_text(mask, k.num_cpus()));
         fs.add_text(at + "shared_cpu_list", list_text(mask));
     }
-    const unsigned domain = domain_of(k, cpu);
-    const int first = __builtin_ctz(domain);
-    const std::string policy = "devices/system/cpu/cpufreq/policy" + std::to_string(first) + "/";
-    fs.add_link(dir + "cpufreq", "../cpufreq/policy" + std::to_string(first));
-    if (first != cpu) return;
-    const std::span<const unsigned> table =
-        is_big ? std::span<const unsigned>(kFreqA76) : std::span<const unsigned>(kFreqA55);
-    std::string freqs, cpus;
-    for (const unsigned f : table) freqs += std::to_string(f) + " ";
-    for (int c = 0; c < k.num_cpus(); ++c)
-        if (domain >> c & 1) cpus += (cpus.empty() ? "" : " ") + std::to_string(c);
-    fs.add_text(policy + "affected_cpus", cpus + "\n");
-    fs.add_text(policy + "related_cpus", cpus + "\n");
-    fs.add_text(policy + "scaling_available_frequencies", freqs + "\n");
-    fs.add_text(policy + "scaling_available_governors", "performance\n");
-    fs.add_text(policy + "scaling_governor", "performance\n"); // the clock of a run is fixed
-    fs.add_text(policy + "scaling_driver", "scmi\n");
-    fs.add_text(policy + "cpuinfo_min_freq", line(table.front()));
-    fs.add_text(policy + "cpuinfo_max_freq", line(table.back()));
-    const auto now = [&k, cpu](std::string& out) {
-        out = line(k.pcpu(cpu).core->clock().hertz() / 1000);
-        return 0;
-    };
-    for (const char* name : {"scaling_cur_freq", "cpuinfo_cur_freq", "scaling_min_freq", "scaling_max_freq"})
-        fs.add_file(policy + name, 0444, now);
+    fs.add_link(dir + "cpufreq", "../cpufreq/policy" + std::to_string(__builtin_ctz(CpuFreq::domain_of(k, cpu))));
+}
+
+/// A number of kHz as store_scaling_* reads it (sscanf "%u").
+bool read_khz(std::string_view text, unsigned& out) {
+    while (!text.empty() && (text[0] == ' ' || text[0] == '\t')) text.remove_prefix(1);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    return error == std::errc() && end != text.data();
+}
+
+using PolicyShow = std::string (*)(CpuFreq& f, CpuFreqPolicy& p);
+using PolicyStore = int (*)(CpuFreq& f, CpuFreqPolicy& p, std::string_view text);
+
+template <unsigned CpuFreqPolicy::*Member>
+std::string show_khz(CpuFreq&, CpuFreqPolicy& p) {
+    return line(p.*Member);
+}
+template <unsigned CpuFreqPolicy::*Member>
+int store_khz(CpuFreq& f, CpuFreqPolicy& p, std::string_view text) {
+    unsigned khz = 0;
+    if (!read_khz(text, khz)) return -EINVAL;
+    p.*Member = khz;
+    f.set_policy(p);
+    return 0;
+}
+std::string show_cpus(CpuFreq&, CpuFreqPolicy& p) {
+    std::string out;
+    for (int c = 0; c < 32; ++c)
+        if (p.cpus >> c & 1) out += (out.empty() ? "" : " ") + std::to_string(c);
+    return out + "\n";
+}
+std::string show_frequencies(CpuFreq&, CpuFreqPolicy& p) {
+    std::string out;
+    for (const unsigned f : p.table) out += std::to_string(f) + " ";
+    return out + "\n";
+}
+std::string show_governors(CpuFreq&, CpuFreqPolicy&) {
+    std::string out;
+    for (const std::string_view g : kCpuFreqGovernors) out.append(g).append(" ");
+    return out + "\n";
+}
+std::string show_governor(CpuFreq&, CpuFreqPolicy& p) {
+    return std::string(kCpuFreqGovernors[static_cast<std::size_t>(p.governor)]) + "\n";
+}
+int store_governor(CpuFreq& f, CpuFreqPolicy& p, std::string_view text) {
+    const std::string_view word = text.substr(0, text.find_first_of(" \t\n"));
+    const auto* const g = std::find(std::begin(kCpuFreqGovernors), std::end(kCpuFreqGovernors), word);
+    if (g == std::end(kCpuFreqGovernors)) return -EINVAL;
+    p.governor = static_cast<CpuFreqGovernor>(g - kCpuFreqGovernors);
+    p.setspeed = p.cur; // userspace begins with what there is
+    f.set_policy(p);
+    return 0;
+}
+std::string show_setspeed(CpuFreq&, CpuFreqPolicy& p) {
+    return p.governor == CpuFreqGovernor::userspace ? line(p.setspeed) : "<unsupported>\n";
+}
+int store_setspeed(CpuFreq& f, CpuFreqPolicy& p, std::string_view text) {
+    unsigned khz = 0;
+    return read_khz(text, khz) ? f.set_speed(p, khz) : -EINVAL;
+}
+std::string show_time_in_state(CpuFreq& f, CpuFreqPolicy& p) {
+    f.account(p);
+    std::string out;
+    constexpr ull kTick = 10'000'000'000; // USER_HZ
+    for (std::size_t i = 0; i < p.table.size(); ++i) append(out, "%u %llu\n", p.table[i], p.time_in_state[i].v / kTick);
+    return out;
+}
+std::string show_transitions(CpuFreq&, CpuFreqPolicy& p) { return line(p.transitions); }
+
+struct PolicyFile {
+    const char* name;
+    std::uint32_t mode;
+    PolicyShow show;
+    PolicyStore store;
+};
+constexpr PolicyFile kPolicyFiles[] = {
+    {"affected_cpus", 0444, show_cpus, nullptr},
+    {"cpuinfo_cur_freq", 0400, show_khz<&CpuFreqPolicy::cur>, nullptr},
+    {"cpuinfo_max_freq", 0444, show_khz<&CpuFreqPolicy::cpuinfo_max>, nullptr},
+    {"cpuinfo_min_freq", 0444, show_khz<&CpuFreqPolicy::cpuinfo_min>, nullptr},
+    {"cpuinfo_transition_latency", 0444, [](CpuFreq&, CpuFreqPolicy&) { return line(CpuFreq::kTransitionLatencyNs); },
+     nullptr},
+    {"related_cpus", 0444, show_cpus, nullptr},
+    {"scaling_available_frequencies", 0444, show_frequencies, nullptr},
+    {"scaling_available_governors", 0444, show_governors, nullptr},
+    {"scaling_cur_freq", 0444, show_khz<&CpuFreqPolicy::cur>, nullptr},
+    {"scaling_driver", 0444, [](CpuFreq&, CpuFreqPolicy&) { return std::string("scmi\n"); }, nullptr},
+    {"scaling_governor", 0644, show_governor, store_governor},
+    {"scaling_max_freq", 0644, show_khz<&CpuFreqPolicy::max>, store_khz<&CpuFreqPolicy::max_request>},
+    {"scaling_min_freq", 0644, show_khz<&CpuFreqPolicy::min>, store_khz<&CpuFreqPolicy::min_request>},
+    {"scaling_setspeed", 0644, show_setspeed, store_setspeed},
+    {"stats/time_in_state", 0444, show_time_in_state, nullptr},
+    {"stats/total_trans", 0444, show_transitions, nullptr},
+};
+
+void add_cpufreq(AttrFs& fs, Kernel& k) {
+    const auto cpufreq = std::make_shared<CpuFreq>(k);
+    for (const CpuFreqPolicy& policy : cpufreq->policies()) {
+        const int cpu = policy.cpu;
+        const std::string dir = "devices/system/cpu/cpufreq/policy" + std::to_string(cpu) + "/";
+        for (const PolicyFile& f : kPolicyFiles) {
+            const auto show = [cpufreq, cpu, &f](std::string& out) {
+                out = f.show(*cpufreq, cpufreq->policy_of(cpu));
+                return 0;
+            };
+            StoreFn store;
+            if (f.store)
+                store = [cpufreq, cpu, &f](std::string_view text) -> std::int64_t {
+                    const int error = f.store(*cpufreq, cpufreq->policy_of(cpu), text);
+                    return error ? error : static_cast<std::int64_t>(text.size());
+                };
+            fs.add_file(dir + f.name, f.mode, show, store);
+        }
+    }
 }
 
 void add_cpus(AttrFs& fs, Kernel& k) {
@@ -213,6 +293,7 @@ void add_sysfs(VfsImpl& vfs, Kernel& k) {
     const auto fs =
         std::make_shared<AttrFs>(vfs.services(), "sysfs", abi::sysfs_magic, vfs.next_minor(), AttrStyle::sysfs);
     add_cpus(*fs, k);
+    add_cpufreq(*fs, k);
     add_node(*fs, k);
     fs->add_dir("bus/event_source/devices");
     fs->add_dir("bus/event_source/drivers");
