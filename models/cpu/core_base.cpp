@@ -206,7 +206,13 @@ void CoreBase::set_limits() {
         }
         if (a.weight) budget = std::min<std::uint64_t>(static_cast<std::uint64_t>(budget), (left - 1) / a.weight);
     }
-    if (functional_ && config_.mode) budget = std::min<std::uint64_t>(budget, config_.mode->warm_up_left() - 1);
+    if (functional_) {
+        // An instruction is a cycle: the budget covers the deadline as well.
+        const std::uint64_t cycles = deadline > cycle_ ? deadline - cycle_ : 1;
+        budget = std::min<std::uint64_t>(static_cast<std::uint64_t>(budget), cycles - 1);
+        if (config_.mode)
+            budget = std::min<std::uint64_t>(static_cast<std::uint64_t>(budget), config_.mode->warm_up_left() - 1);
+    }
     deadline_ = totals_.dirty || rearm_ ? 0 : deadline;
     budget_ = budget;
     if (page_armed_) {

@@ -72,8 +72,6 @@ class Threads {
             c.credit_ -= b->cycles;
             c.enter(c.pipe_, *b);
             c.untimed_ = b->ops.data();
-        } else {
-            if (__builtin_expect(c.counter_.retired() + b->size >= c.deadline_, 0)) return look(base, s, nullptr, pc);
         }
         c.budget_ -= b->cost;
         c.block_ = b;
