@@ -58,6 +58,11 @@ bool BranchPredictor::tagged(std::uint64_t pc, bool taken) {
     const bool fresh = (p.useful == 0) & ((p.counter == 0) | (p.counter == -1));
     const bool says = fresh ? alternate_says : provider_says;
 
+    // Most often everybody knows already.
+    const bool sure = (p.counter == (taken ? 3 : -4)) & (provider_says == alternate_says);
+    const bool base_knows = (alternate != 0) | (p.useful != 0) | (base == (taken ? 1 : -2));
+    if (__builtin_expect(sure & base_knows, 1)) return says;
+
     // Which way the branch goes is what hosts guess as badly as this: no branches on it.
     const int up = taken ? 1 : -1;
     const int credit = provider_says == taken ? 1 : -1;
