@@ -159,7 +159,7 @@ EXPECTED = {
     "data_aborts": {"EXC_DABORT": 1, "EXC_TAKEN": (1, 1.3), "EXC_SVC": 0},
     "insn_aborts": {"EXC_PABORT": 1, "EXC_SVC": 1, "EXC_DABORT": 0},
     "breakpoints": {"EXC_TAKEN": (2, 2.3), "EXC_UNDEF": 0, "EXC_SVC": 1},
-    "interrupts": {"EXC_IRQ": (0.9, 3)},
+    "interrupts": {"EXC_IRQ": (0.6, 3)},
     "switches": {"TTBR_WRITE_RETIRED": (2, 2.5), "EXC_SVC": (4, 4.1)},
 }
 
