@@ -46,7 +46,12 @@ class KernelServices final : public FsServices {
         if (in_task() && instructions) k_.charge(instructions);
     }
     void page_access(PhysAddr pa, std::uint64_t bytes, bool write) override {
-        if (in_task()) k_.core().kernel_access(pa, bytes, write);
+        if (in_task() && bytes) k_.core().kernel_access(pa, bytes, write);
+        if (!bytes) { // new contents of a page that may have held code of another file before
+            for (int cpu = 0; cpu < k_.num_cpus(); ++cpu)
+                if (k_.pcpu(cpu).core) k_.pcpu(cpu).core->icache_invalidated(pa);
+            return;
+        }
         if (!write || k_.pages().refs(PhysAddr(pa.v & kPageMask)) < 2) return;
         for (int cpu = 0; cpu < k_.num_cpus(); ++cpu) k_.pcpu(cpu).core->code_changed(PhysAddr(pa.v & kPageMask));
     }

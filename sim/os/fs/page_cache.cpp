@@ -31,6 +31,7 @@ int PagedNode::get_page(std::uint64_t index, PhysAddr& out, bool& filled) {
         released(1);
         return err;
     }
+    services().page_access(pa, 0, true); // what was decoded of the page's former contents is void
     pages_[index] = {pa, false};
     out = pa;
     filled = true;

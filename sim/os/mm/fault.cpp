@@ -144,6 +144,8 @@ AddressSpace::Step AddressSpace::fault_in(const Found& v, std::uint64_t page, bo
             pages.put(from);
         }
         os_.core().kernel_access(pa, kPageSize, true);
+        if (v.prot & PROT_EXEC) // the page may have held other code before
+            for (int cpu = 0; cpu < os_.num_cpus(); ++cpu) os_.pcpu(cpu).core->icache_invalidated(pa);
         return pa;
     };
 
