@@ -83,6 +83,7 @@ std::int64_t execve_common(Kernel& k, Task& t, int dirfd, std::uint64_t upath, s
     if (const int e = get_string_array(k, uenvp, envp)) return e;
     FileHandle file;
     constexpr int kEmptyPath = 0x1000, kNoFollow = 0x100;
+    if (path.empty() && !(flags & kEmptyPath)) return -ENOENT;
     if (flags & ~(kEmptyPath | kNoFollow)) return -EINVAL;
     if (flags & kNoFollow) {
         FileStat link;
