@@ -206,9 +206,10 @@ std::int64_t sys_getppid(Kernel& k, Task& t, const SyscallArgs&) {
 }
 
 std::int64_t sys_setpgid(Kernel& k, Task& t, const SyscallArgs& a) {
-    if (static_cast<int>(a[1]) < 0) return -EINVAL;
+    const int group = static_cast<int>(a[1]) ? static_cast<int>(a[1]) : static_cast<int>(a[0]);
+    if (group < 0) return -EINVAL;
     const int pid = static_cast<int>(a[0]) ? pid_global(t, static_cast<int>(a[0])) : t.tgid;
-    const int pgid = static_cast<int>(a[1]) ? pid_global(t, static_cast<int>(a[1])) : pid;
+    const int pgid = group ? pid_global(t, group) : pid;
     Task* target = k.find_task(pid);
     if (!target || target->process->leader != target) return -ESRCH;
     if (target->process != t.process && target->parent != t.process->leader) return -ESRCH;
