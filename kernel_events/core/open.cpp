@@ -188,7 +188,7 @@ std::int64_t Perf::Impl::sys_perf_event_open(std::uint64_t uattr, std::int32_t p
     if (!ctx) return fail(error);
     if (group_leader) {
         if (group_leader->group_leader != group_leader || group_leader->clock != event->clock ||
-            group_leader->cpu != event->cpu || group_leader->ctx->task != ctx->task ||
+            group_leader->cpu != event->cpu || group_leader->ctx->dead || group_leader->ctx->task != ctx->task ||
             (!move_group && group_leader->ctx != ctx) || attr.exclusive || attr.pinned)
             return fail(-EINVAL);
     }

@@ -70,9 +70,8 @@ int Armv8Pmu::map_event(PerfEvent& event) {
         number = map_hw_event(attr);
     else if (attr.type == PERF_TYPE_HW_CACHE)
         number = map_cache_event(attr);
-    else
-        return -ENOENT;
 
+    // What follows is asked of events of any type, as in Linux.
     if (is_64bit(event)) event.hw.flags |= ARMPMU_EVT_64BIT;
     // A user reads one register, so its event must not be chained.
     if (wants_user_access(event)) {

@@ -154,4 +154,24 @@ TEST_CASE("a hit for another task does not reach that task's events with sigtrap
     }
 }
 
+TEST_CASE("the core PMU looks at a user's access before it looks at the type") {
+    World w;
+    perf_event_attr a = World::attr(0x100005, 0);
+    CHECK(w.try_open(a) == ENOENT);
+    a.config1 = 3; // 64 bits, in one counter
+    CHECK(w.try_open(a) == EOPNOTSUPP);
+    a.config1 = 2;
+    CHECK(w.try_open(a) == ENOENT);
+    CHECK(w.try_open(a, -1, 0) == EINVAL);
+}
+
+TEST_CASE("a group whose task has gone takes no CPU's event", "[CORE-056]") {
+    World w;
+    FakeTask& other = w.k.make_task(200, "other");
+    const int leader = w.must_open(World::sw(PERF_COUNT_SW_DUMMY), 200, 0);
+    w.k.switch_to(1, &other);
+    w.exit_current(1);
+    CHECK(w.try_open(World::sw(PERF_COUNT_SW_DUMMY), -1, 0, leader) == EINVAL);
+}
+
 } // namespace rkperf::ke::test::permission_test
