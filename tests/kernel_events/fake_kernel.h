@@ -617,7 +617,7 @@ class FakeKernel final : public Kernel {
         ~Ref() override {
             if (owns_) k_.fput(o_);
         }
-        FileOperations* perf_ops() override { return dynamic_cast<PerfFile*>(o_); }
+        FileOperations* perf_ops() override { return o_; }
         void kill_fasync(int band) override { k_.fasync_bands.push_back(band); }
 
       private:

@@ -127,7 +127,7 @@ TEST_CASE("children run their parent's program", "[CORE-485]") {
     BpfWorld w;
     perf_event_attr a = w.faults();
     a.inherit = 1;
-    const int fd = w.must_open(a), prog = w.perf_prog(constant(0));
+    const int fd = w.must_open(a, 0, 0), prog = w.perf_prog(constant(0));
     Ring ring(w, fd, 1);
     REQUIRE(w.set(fd, prog) == 0);
     w.k.close(prog);
