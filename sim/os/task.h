@@ -23,6 +23,7 @@ namespace rkperf::os {
 
 class Kernel;
 class FdTable;
+class File;
 struct Cgroup;
 struct NsProxy;
 struct PidNamespace;
@@ -109,7 +110,8 @@ struct Process {
     std::shared_ptr<struct ProcessTimers> timers; ///< made on first use
     bool dumpable{true};
     bool child_subreaper{};
-    std::string exe_path; ///< as the guest sees it
+    std::string exe_path;           ///< as the guest sees it
+    std::shared_ptr<File> exe_file; ///< what /proc/PID/exe leads to, whoever may walk to it
     std::vector<std::uint8_t> auxv;
     std::uint64_t start_time_ns{};
 };

@@ -125,8 +125,10 @@ const std::array kKeys{
               {},
               "clock of a CPU and of those that share it",
               [](const ConfigDraft& d, std::size_t cpu) -> ConfigValue {
-                  const auto at = d.cpu_hertz.find(cpu);
-                  return number(at == d.cpu_hertz.end() ? 0 : at->second);
+                  if (const auto at = d.cpu_hertz.find(cpu); at != d.cpu_hertz.end()) return number(at->second);
+                  for (std::size_t first = 0; const ClusterConfig& k : d.clusters)
+                      if (cpu < (first += k.cpus)) return number(k.hertz.value_or(default_hertz(k.core)));
+                  return number(std::uint64_t{0});
               },
               [](ConfigDraft& d, std::size_t cpu, const ConfigValue& v) {
                   d.cpu_hertz[cpu] = static_cast<std::uint64_t>(std::get<std::int64_t>(v));

@@ -43,9 +43,10 @@ static uint64_t ns(void) {
 
 static void spin(long n) {
     uint64_t x = 1;
-    __asm__ volatile("1: add %0, %0, #1\n add %0, %0, #1\n add %0, %0, #1\n add %0, %0, #1\n"
-                     "subs %1, %1, #1\n b.ne 1b\n"
-                     : "+r"(x), "+r"(n)::"cc");
+    __asm__ volatile(
+        "1: add %0, %0, #1\n add %0, %0, #1\n add %0, %0, #1\n add %0, %0, #1\n"
+        "subs %1, %1, #1\n b.ne 1b\n"
+        : "+r"(x), "+r"(n)::"cc");
 }
 
 static void timed(long n) {

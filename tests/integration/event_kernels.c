@@ -35,8 +35,8 @@ static char small[8192] __attribute__((aligned(4096)));
     __asm__ volatile("1:\n" body "subs %0, %0, #1\n b.ne 1b\n" \
                      : "+r"(n) \
                      : "r"(small) \
-                     : "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", \
-                       "v7", "cc", "memory")
+                     : "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x30", "v0", "v1", "v2", "v3", "v4", "v5", \
+                       "v6", "v7", "cc", "memory")
 #define KERNEL(name, body) \
     static void name(long n) { ROUNDS(body); }
 
@@ -70,7 +70,8 @@ static void zero_lines(long n) {
     static char* area;
     static size_t at;
     if (!area) area = aligned_alloc(LINE, 2 * MIB);
-    for (; n > 0; --n, at = (at + 3 * LINE) % (2 * MIB - LINE)) __asm__ volatile("dc zva, %0" ::"r"(area + (at & ~63ul)) : "memory");
+    for (; n > 0; --n, at = (at + 3 * LINE) % (2 * MIB - LINE))
+        __asm__ volatile("dc zva, %0" ::"r"(area + (at & ~63ul)) : "memory");
 }
 
 // --- branches whose way a generator of random numbers chooses ---
@@ -84,8 +85,9 @@ static uint64_t random_state = 88172645463325252ull;
                      : "x9", "x10", "x11", "cc", "memory")
 static void random_branches(long n) { RANDOM_ROUNDS("tbnz x9, #40, 2f\n nop\n 2:\n"); }
 static void random_targets(long n) {
-    RANDOM_ROUNDS("adr x10, 2f\n and x11, x9, #0x7c000000000\n add x10, x10, x11, lsr #36\n br x10\n"
-                  "2: .rept 31\n b 3f\n .endr\n b 3f\n 3:\n");
+    RANDOM_ROUNDS(
+        "adr x10, 2f\n and x11, x9, #0x7c000000000\n add x10, x10, x11, lsr #36\n br x10\n"
+        "2: .rept 31\n b 3f\n .endr\n b 3f\n 3:\n");
 }
 
 // --- memory in an order that no prefetcher foresees: chains of pointers ---
@@ -130,11 +132,14 @@ static void chain_load(struct chain* c, long n) {
 }
 
 // The chains that depend on sizes of the core are set up by main.
-static struct chain in_l2 = {.step = LINE}, in_l3 = {.step = LINE, .span = 2 * MIB}, in_dram = {.step = LINE, .span = 24 * MIB};
-static struct chain tlb_pages = {.step = PAGE, .offset = LINE}, walk_pages = {.step = PAGE, .offset = 3 * LINE, .span = 16 * MIB};
+static struct chain in_l2 = {.step = LINE}, in_l3 = {.step = LINE, .span = 2 * MIB},
+                    in_dram = {.step = LINE, .span = 24 * MIB};
+static struct chain tlb_pages = {.step = PAGE, .offset = LINE},
+                    walk_pages = {.step = PAGE, .offset = 3 * LINE, .span = 16 * MIB};
 static struct chain far_pages = {.step = 2 * MIB, .offset = LINE, .span = 512 * MIB};
 static struct chain written_l2 = {.step = LINE}, written_l3 = {.step = LINE, .span = 2 * MIB};
-static struct chain written_tlb = {.step = PAGE, .offset = LINE}, written_walk = {.step = PAGE, .offset = 3 * LINE, .span = 16 * MIB};
+static struct chain written_tlb = {.step = PAGE, .offset = LINE},
+                    written_walk = {.step = PAGE, .offset = 3 * LINE, .span = 16 * MIB};
 static void load_l2(long n) { chain_load(&in_l2, n); }
 static void load_l3(long n) { chain_load(&in_l3, n); }
 static void load_dram(long n) { chain_load(&in_dram, n); }
@@ -202,10 +207,10 @@ static void store_bursts(long n) { // eight stores in a row, each to a line that
     const size_t span = 2 * l1d_bytes;
     if (!area) area = aligned_alloc(PAGE, span + PAGE), memset(area, 1, span + PAGE);
     for (; n > 0; --n, at = (at + 8 * LINE) % span)
-        __asm__ volatile("str xzr, [%0]\n str xzr, [%0, #64]\n str xzr, [%0, #128]\n str xzr, [%0, #192]\n"
-                         "str xzr, [%0, #256]\n str xzr, [%0, #320]\n str xzr, [%0, #384]\n str xzr, [%0, #448]\n" ::"r"(
-                             area + at)
-                         : "memory");
+        __asm__ volatile(
+            "str xzr, [%0]\n str xzr, [%0, #64]\n str xzr, [%0, #128]\n str xzr, [%0, #192]\n"
+            "str xzr, [%0, #256]\n str xzr, [%0, #320]\n str xzr, [%0, #384]\n str xzr, [%0, #448]\n" ::"r"(area + at)
+            : "memory");
 }
 static void short_fills(long n) { // 64 whole lines at a time, then a store that is not one of a row
     static size_t at;
@@ -219,7 +224,8 @@ static void short_fills(long n) { // 64 whole lines at a time, then a store that
 static void read_on(long n) { // n lines, one after the other
     static size_t at;
     if (!stream_area) stream_area = aligned_alloc(PAGE, 16 * MIB), memset(stream_area, 1, 16 * MIB);
-    for (; n > 0; --n, at = (at + LINE) % (16 * MIB)) __asm__ volatile("ldr x9, [%0]" ::"r"(stream_area + at) : "x9", "memory");
+    for (; n > 0; --n, at = (at + LINE) % (16 * MIB))
+        __asm__ volatile("ldr x9, [%0]" ::"r"(stream_area + at) : "x9", "memory");
 }
 static void clean_lines(long n) { // each line written, then cleaned and invalidated
     for (; n > 0; --n) {
@@ -273,7 +279,8 @@ static void shared_line(long n) {
     for (; n > 0; --n) {
         const uint64_t v = *line;
         *line = v + 1;
-        while (*line == v + 1) {}
+        while (*line == v + 1) {
+        }
     }
 }
 
@@ -462,7 +469,8 @@ static void measure(void (*run)(long), long n, enum Mode mode, const unsigned* e
         struct perf_event_attr attr = {.type = PERF_TYPE_RAW, .size = sizeof attr, .config = events[i]};
         attr.disabled = i == 0;
         attr.exclude_kernel = mode == kUser;
-        fds[i] = syscall(SYS_perf_event_open, &attr, mode == kCpu ? -1 : 0, mode == kCpu ? (int)cpu : -1, i ? fds[0] : -1, 0);
+        fds[i] = syscall(SYS_perf_event_open, &attr, mode == kCpu ? -1 : 0, mode == kCpu ? (int)cpu : -1,
+                         i ? fds[0] : -1, 0);
         if (fds[i] < 0) printf("# event %x: %s\n", events[i], strerror(errno)), exit(2);
     }
     ioctl(fds[0], PERF_EVENT_IOC_ENABLE, 0);

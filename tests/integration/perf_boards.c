@@ -7,8 +7,8 @@
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <sched.h>
-#include <signal.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -86,14 +86,15 @@ static struct Reading counted(struct perf_event_attr* attr, int pid, int cpu, in
 static const char* share(struct Reading r) {
     static char text[64];
     snprintf(text, sizeof text, "%s %s", r.value ? "counts" : "zero",
-             !r.enabled ? "never-enabled" : r.running == 0 ? "never-ran" : r.running == r.enabled ? "always-ran" : "partly-ran");
+             !r.enabled               ? "never-enabled"
+             : r.running == 0         ? "never-ran"
+             : r.running == r.enabled ? "always-ran"
+                                      : "partly-ran");
     return text;
 }
 
 static sigjmp_buf out;
-static void jump(int signo) {
-    siglongjmp(out, signo);
-}
+static void jump(int signo) { siglongjmp(out, signo); }
 
 static long ring_samples(struct perf_event_attr attr, long n) {
     attr.sample_type = PERF_SAMPLE_IP;
@@ -149,7 +150,8 @@ int main(int argc, char** argv) {
             struct perf_event_attr leader = event(a55, 0x08), member = event(a76, 0x08);
             const int fd = open_on(&leader, 0, -1, -1);
             printf("%s\n", answer(open_on(&member, 0, -1, fd)));
-        } else if (!strcmp(q, "migrate")) { // both PMUs' instructions while the task moves to the other cluster and back
+        } else if (!strcmp(q,
+                           "migrate")) { // both PMUs' instructions while the task moves to the other cluster and back
             struct perf_event_attr little = event(a55, 0x08), large = event(a76, 0x08);
             little.exclude_kernel = large.exclude_kernel = 1;
             const int fd1 = open_on(&little, 0, -1, -1), fd2 = open_on(&large, 0, -1, -1);

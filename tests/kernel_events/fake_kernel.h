@@ -291,6 +291,10 @@ class FakeKernel final : public Kernel {
         regs.pc = 0xffff800008000000;
         regs.pstate = 0x5;
     }
+    /// Every function is 64 instructions long.
+    std::uint64_t kernel_symbol_address(KernelSymbol symbol) override {
+        return 0xffff800008000000 + static_cast<std::uint64_t>(symbol) * 256;
+    }
     std::size_t kernel_callchain(const PtRegs& regs, std::span<std::uint64_t> out) override {
         std::size_t n = 0;
         if (!out.empty()) out[n++] = regs.pc;

@@ -245,6 +245,7 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
     t.rseq_event = false;
     exit_posix_timers(k, *t.process);
     t.process->exe_path = file->path();
+    t.process->exe_file = file;
     // Who runs with rights that are not his own is not to be looked into.
     t.process->dumpable = t.cred.euid == t.cred.uid && t.cred.egid == t.cred.gid;
     t.files = t.files.use_count() > 1 ? t.files->clone() : t.files;

@@ -91,13 +91,9 @@ class TaskLink final : public Node {
     }
     int jump(DentryPtr& out, FileHandle&) override {
         std::string path;
-        if (const int err = get(out, path); err) return err;
-        if (out) return 0;
-        // The file that runs; under its name, if it still has it.
-        Found found;
-        if (c_.vfs.walk(abi::at_fdcwd, path, false, false, found) || !found.dentry) return -ENOSYS;
-        out = found.dentry;
-        return 0;
+        if (const int err = get(out, path); err || out) return err;
+        const Task* t = alive(c_.k, tid_);
+        return t->process->exe_file && (out = t->process->exe_file->dentry()) ? 0 : -ENOENT;
     }
 
   private:

@@ -239,6 +239,7 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
         p->rlimits = from.rlimits;
         p->dumpable = from.dumpable;
         p->exe_path = from.exe_path;
+        p->exe_file = from.exe_file;
         p->auxv = from.auxv;
         p->start_time_ns = c.start_time_ns;
         p->wait_chldexit = std::make_unique<WaitQueueHead>(k);
