@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,13 @@ inline constexpr bool kTailCalls = true;
 #else
 inline constexpr bool kTailCalls = false;
 #endif
+
+/// Whether two bodies are the same. Compared as types: under -fsanitize=undefined g++ does not take the comparison of
+/// functions for a constant.
+template <a64::Exec kFn>
+struct BodyOf {};
+template <a64::Exec kOne, a64::Exec kOther>
+inline constexpr bool kSameBody = std::is_same_v<BodyOf<kOne>, BodyOf<kOther>>;
 
 template <class Core, bool kTimed>
 class Threads {
@@ -161,11 +169,11 @@ class Threads {
 
     template <a64::Exec kFn>
     [[gnu::always_inline]] static void call(State& s, const Op* op, u64 pc) {
-        if constexpr (kFn == nullptr) {
+        if constexpr (kSameBody<kFn, nullptr>) {
             s.pc = pc;
             op->insn.fn(s, op->insn);
         } else {
-            if constexpr (kFn == a64::dp_imm::adr || kFn == a64::dp_imm::adrp) s.pc = pc;
+            if constexpr (kSameBody<kFn, a64::dp_imm::adr> || kSameBody<kFn, a64::dp_imm::adrp>) s.pc = pc;
             kFn(s, op->insn);
         }
     }
@@ -261,7 +269,7 @@ class Threads {
     static constexpr bool kDirect = kKind == a64::InsnKind::branch_immed || kKind == a64::InsnKind::branch_call;
     template <a64::Exec kFn, a64::InsnKind kKind>
     static a64::InsnKind kind_of(const Op& op) {
-        if constexpr (kFn == nullptr) return op.insn.kind;
+        if constexpr (kSameBody<kFn, nullptr>) return op.insn.kind;
         return kKind;
     }
     /// None of the branches stops.
