@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a task is doing in the kernel, and its page table: /proc/PID/syscall, wchan, stack, pagemap.
+#include "sim/os/fs/mm_file.h"
 #include "sim/os/fs/procfs.h"
 #include "sim/os/kernel.h"
 #include "sim/os/ptrace/ptrace.h"
@@ -28,10 +29,9 @@ std::vector<const Task::Frame*> frames_of(const Task& t) {
 }
 
 /// One word of /proc/PID/pagemap for each page (Documentation/admin-guide/mm/pagemap.rst).
-class PagemapFile final : public NamedFile {
+class PagemapFile final : public MmFile {
   public:
-    PagemapFile(const DentryPtr& name, std::uint32_t flags, const std::shared_ptr<AddressSpace>& as, Kernel& k)
-        : NamedFile(name, flags), as_(as), k_(k) {}
+    using MmFile::MmFile;
     std::int64_t pread(std::span<std::uint8_t> to, std::uint64_t offset) override {
         if (offset % 8 || to.size() % 8) return -EINVAL;
         const std::shared_ptr<AddressSpace> as = as_.lock();
@@ -43,16 +43,6 @@ class PagemapFile final : public NamedFile {
             std::memcpy(to.data() + done, &word, sizeof word);
         }
         return static_cast<std::int64_t>(done);
-    }
-    std::int64_t read(std::span<std::uint8_t> to) override {
-        const std::int64_t n = pread(to, pos);
-        if (n > 0) pos += static_cast<std::uint64_t>(n);
-        return n;
-    }
-    std::int64_t lseek(std::int64_t offset, int whence) override {
-        if (whence != SEEK_SET && whence != SEEK_CUR) return -EINVAL;
-        pos = static_cast<std::uint64_t>(offset) + (whence == SEEK_CUR ? pos : 0);
-        return static_cast<std::int64_t>(pos);
     }
 
   private:
@@ -71,8 +61,6 @@ class PagemapFile final : public NamedFile {
         if (Kernel::has_cap(k_.cur(), kCapSysAdmin)) word |= page.v >> kPageShift;
         return word;
     }
-    std::weak_ptr<AddressSpace> as_;
-    Kernel& k_;
 };
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The folders of tasks: /proc/PID, /proc/PID/task/TID and what lies in them.
 #include "sim/os/cgroup/cgroup.h"
+#include "sim/os/fs/mm_file.h"
 #include "sim/os/fs/proc_ns.h"
 #include "sim/os/fs/procfs.h"
 #include "sim/os/fs/tmpfs.h"
@@ -208,10 +209,9 @@ class FdDir final : public Node {
 };
 
 /// /proc/PID/mem: the task's memory at the file position.
-class MemFile final : public NamedFile {
+class MemFile final : public MmFile {
   public:
-    MemFile(const DentryPtr& name, std::uint32_t flags, const std::shared_ptr<AddressSpace>& as, Kernel& k)
-        : NamedFile(name, flags), as_(as), k_(k) {}
+    using MmFile::MmFile;
     std::int64_t pread(std::span<std::uint8_t> to, std::uint64_t offset) override {
         return transfer(to, offset, false);
     }
@@ -219,21 +219,7 @@ class MemFile final : public NamedFile {
         std::vector<std::uint8_t> copy(from.begin(), from.end());
         return transfer(copy, offset, true);
     }
-    std::int64_t read(std::span<std::uint8_t> to) override {
-        const std::int64_t n = pread(to, pos);
-        if (n > 0) pos += static_cast<std::uint64_t>(n);
-        return n;
-    }
-    std::int64_t write(std::span<const std::uint8_t> from) override {
-        const std::int64_t n = pwrite(from, pos);
-        if (n > 0) pos += static_cast<std::uint64_t>(n);
-        return n;
-    }
-    std::int64_t lseek(std::int64_t offset, int whence) override {
-        if (whence != SEEK_SET && whence != SEEK_CUR) return -EINVAL;
-        pos = static_cast<std::uint64_t>(offset) + (whence == SEEK_CUR ? pos : 0);
-        return static_cast<std::int64_t>(pos);
-    }
+    std::int64_t write(std::span<const std::uint8_t> from) override { return moved(pwrite(from, pos)); }
 
   private:
     std::int64_t transfer(std::span<std::uint8_t> bytes, std::uint64_t offset, bool write) {
@@ -242,8 +228,6 @@ class MemFile final : public NamedFile {
         const std::size_t n = access_remote_vm(k_, std::move(as), offset, bytes, write, true);
         return n || bytes.empty() ? static_cast<std::int64_t>(n) : -EIO;
     }
-    std::weak_ptr<AddressSpace> as_;
-    Kernel& k_;
 };
 
 class MemNode final : public Node {

@@ -230,6 +230,27 @@ class Explain(Command):
         self.assertEqual(rows[0][1:], ("0.000", "0", "0"))
         self.assertIn("skid: ", r.stdout)
 
+    def test_skid_of_all_samples(self):
+        r = self.run_here("explain", "--skid", "-e", "instructions:u", "-c", "10000", "--cpus", "4", "--", EXACTLOOP,
+                          "100000")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn("skid of instructions:u on Cortex-A76", r.stdout)
+        overflows = int(re.search(r"(\d+) overflows while interrupts could be taken", r.stdout).group(1))
+        self.assertGreater(overflows, 10)
+        rows = {m[1]: [float(n) for n in m[2].split()] for m in
+                re.finditer(r"^ +(instructions|cycles|ns)((?: +[\d.]+){5})$", r.stdout, re.M)}
+        self.assertEqual(sorted(rows), ["cycles", "instructions", "ns"])
+        for name, row in rows.items():
+            self.assertEqual(row, sorted(row), name)
+        # The GIC's delay at least, and a cycle is 1/2.4 ns.
+        self.assertGreaterEqual(rows["ns"][0], 40)
+        for ns, cycles in zip(rows["ns"], rows["cycles"]):
+            self.assertAlmostEqual(cycles, ns * 2.4, delta=1.5)
+        # Every overflow is in one bar of each histogram.
+        for name in ("instructions", "cycles"):
+            bars = r.stdout.split(f" {name}  samples\n")[1].split("\n\n")[0]
+            self.assertEqual(sum(int(line.split()[1]) for line in bars.splitlines()), overflows)
+
     def test_a_sample_that_does_not_come(self):
         r = self.run_here("explain", "-n", "1000", "-e", "instructions:u", "-c", "100000", "--", EXACTLOOP, "100000")
         self.assertEqual(r.returncode, 1)
