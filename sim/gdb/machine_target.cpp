@@ -2,6 +2,7 @@
 #include "sim/gdb/machine_target.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace rkperf::gdb {
@@ -93,41 +94,81 @@ bool MachineTarget::set_registers(unsigned cpu, const Registers& r) {
 
 // --- memory ---
 
-std::uint8_t* MachineTarget::find(os::Task& t, std::uint64_t address, bool write) {
-    if (!t.as) return nullptr;
-    auto pa = t.as->lookup(address, write);
-    if (!pa && write) {
-        // Read-only: a page that this program alone has may be changed under its hands.
-        pa = t.as->lookup(address, false);
-        if (pa && machine_.kernel().pages().refs(PhysAddr(pa->v & kPageMask)) != 1) pa.reset();
-    }
-    return pa ? machine_.memory().host(*pa) : nullptr;
-}
-
 std::size_t MachineTarget::read_memory(unsigned cpu, std::uint64_t address, std::span<std::uint8_t> to) {
+    const os::Task& t = task(cpu);
+    std::array<std::uint8_t, kPageSize> page;
     std::size_t done = 0;
-    while (done < to.size()) {
-        const std::uint64_t at = address + done;
-        const std::size_t n = std::min<std::size_t>(to.size() - done, kPageSize - (at & ~kPageMask));
-        const std::uint8_t* host = find(task(cpu), at, false);
-        if (!host) break;
-        std::memcpy(to.data() + done, host, n);
+    while (t.as && done < to.size() && t.as->peek_page(address + done, page)) {
+        const std::uint64_t start = (address + done) & ~kPageMask;
+        const std::size_t n = std::min<std::size_t>(to.size() - done, kPageSize - start);
+        std::memcpy(to.data() + done, page.data() + start, n);
         done += n;
     }
     return done;
 }
 
 std::size_t MachineTarget::write_memory(unsigned cpu, std::uint64_t address, std::span<const std::uint8_t> from) {
+    const os::Task& t = task(cpu);
     std::size_t done = 0;
-    while (done < from.size()) {
-        const std::uint64_t at = address + done;
-        const std::size_t n = std::min<std::size_t>(from.size() - done, kPageSize - (at & ~kPageMask));
-        std::uint8_t* host = find(task(cpu), at, true);
-        if (!host) break;
-        std::memcpy(host, from.data() + done, n);
-        const std::uint64_t pa = task(cpu).as->lookup(at, false)->v & kPageMask;
-        for (unsigned c = 0; c < machine_.cores(); ++c) machine_.core(c).code_changed(PhysAddr(pa));
+    while (t.as && done < from.size()) {
+        const auto page = t.as->poke_page(address + done);
+        if (!page) break;
+        const std::uint64_t start = (address + done) & ~kPageMask;
+        const std::size_t n = std::min<std::size_t>(from.size() - done, kPageSize - start);
+        std::memcpy(machine_.memory().host(*page) + start, from.data() + done, n);
+        for (unsigned c = 0; c < machine_.cores(); ++c) machine_.core(c).code_changed(*page);
         done += n;
+    }
+    return done;
+}
+
+std::vector<std::uint8_t> MachineTarget::auxv(unsigned cpu) {
+    const os::Task& t = task(cpu);
+    return t.as ? t.process->auxv : std::vector<std::uint8_t>{};
+}
+
+// --- files ---
+
+std::string MachineTarget::exec_file(unsigned cpu) {
+    const os::Task& t = task(cpu);
+    return t.as && t.process->exe_file ? t.process->exe_file->path() : std::string{};
+}
+
+os::Inode* MachineTarget::mapped_file(unsigned cpu, std::string_view path) {
+    const os::Task& t = task(cpu);
+    if (!t.as) return nullptr;
+    os::Inode* by_name = nullptr;
+    const auto last = [](std::string_view s) { return s.substr(s.rfind('/') + 1); };
+    const auto look = [&](const os::FileHandle& f) -> os::Inode* {
+        os::Inode* inode = f ? f->inode() : nullptr;
+        if (!inode) return nullptr;
+        const std::string name = f->path();
+        if (!by_name && last(name) == last(path)) by_name = inode;
+        return name == path ? inode : nullptr;
+    };
+    if (os::Inode* inode = look(t.process->exe_file)) return inode;
+    for (const auto& [start, v] : t.as->vmas())
+        if (os::Inode* inode = look(v.file)) return inode;
+    return by_name;
+}
+
+std::optional<std::uint64_t> MachineTarget::file_size(unsigned cpu, std::string_view path) {
+    os::Inode* inode = mapped_file(cpu, path);
+    return inode ? std::optional(inode->size()) : std::nullopt;
+}
+
+std::size_t MachineTarget::read_file(unsigned cpu, std::string_view path, std::uint64_t offset,
+                                     std::span<std::uint8_t> to) {
+    os::Inode* inode = mapped_file(cpu, path);
+    const std::uint64_t size = inode ? inode->size() : 0;
+    std::array<std::uint8_t, kPageSize> page;
+    std::size_t done = 0;
+    while (done < to.size() && offset < size && inode->peek(offset >> kPageShift, page)) {
+        const std::uint64_t start = offset & ~kPageMask;
+        const std::size_t n = std::min<std::uint64_t>({to.size() - done, kPageSize - start, size - offset});
+        std::memcpy(to.data() + done, page.data() + start, n);
+        done += n;
+        offset += n;
     }
     return done;
 }

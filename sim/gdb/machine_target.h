@@ -32,6 +32,11 @@ class MachineTarget final : public Target, public os::KernelObserver {
     bool set_registers(unsigned cpu, const Registers& r) override;
     std::size_t read_memory(unsigned cpu, std::uint64_t address, std::span<std::uint8_t> to) override;
     std::size_t write_memory(unsigned cpu, std::uint64_t address, std::span<const std::uint8_t> from) override;
+    std::vector<std::uint8_t> auxv(unsigned cpu) override;
+    std::string exec_file(unsigned cpu) override;
+    std::optional<std::uint64_t> file_size(unsigned cpu, std::string_view path) override;
+    std::size_t read_file(unsigned cpu, std::string_view path, std::uint64_t offset,
+                          std::span<std::uint8_t> to) override;
     bool set_point(PointKind kind, std::uint64_t address, std::uint64_t length, bool set) override;
     void clear_points() override;
     void resume(std::optional<unsigned> step) override;
@@ -47,8 +52,9 @@ class MachineTarget final : public Target, public os::KernelObserver {
     bool in_user(unsigned cpu) const { return in_user_[cpu]; }
     void points_changed();
     void halt(const Stop& stop);
-    /// Where a byte of the task's memory is, if it is there already; `write`: and may be written without being shared.
-    std::uint8_t* find(os::Task& t, std::uint64_t address, bool write);
+    /// A file that the CPU's program runs from or has mapped. Libraries are found by their last part, too: their folders may
+    /// be known under other names.
+    os::Inode* mapped_file(unsigned cpu, std::string_view path);
 
     soc::Machine& machine_;
     Halted halted_;

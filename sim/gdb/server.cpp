@@ -144,6 +144,8 @@ Server::Reply Server::handle(std::string_view packet) {
                 reply.text = "vCont;c;C;s;S";
             } else if (f.skip("Cont;")) {
                 resume(f, reply);
+            } else if (f.skip("File:")) {
+                reply.text = files_.handle(cpu_, f);
             } else if (packet.starts_with("vKill")) {
                 target_.kill();
                 reply.text = "OK";
@@ -200,7 +202,8 @@ std::string Server::query(std::string_view packet, Reply& reply) {
     Fields f(packet);
     if (f.skip("qSupported"))
         return "PacketSize=" + hex_number(PacketReader::kMaxPacket) +
-               ";qXfer:features:read+;qXfer:threads:read+;QStartNoAckMode+;swbreak+;hwbreak+;vContSupported+";
+               ";qXfer:features:read+;qXfer:threads:read+;qXfer:auxv:read+;qXfer:exec-file:read+;QStartNoAckMode+;"
+               "swbreak+;hwbreak+;vContSupported+";
     if (packet == "QStartNoAckMode") {
         reply.no_ack = true;
         return "OK";
@@ -220,6 +223,15 @@ std::string Server::query(std::string_view packet, Reply& reply) {
     }
     if (f.skip("qXfer:features:read:target.xml:")) return transfer(target_xml(), f);
     if (f.skip("qXfer:threads:read::")) return thread_list(f);
+    if (f.skip("qXfer:auxv:read::")) {
+        const std::vector<std::uint8_t> bytes = target_.auxv(cpu_);
+        return transfer({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, f);
+    }
+    if (f.skip("qXfer:exec-file:read:")) {
+        f.until(':'); // the process: there is one
+        const std::string path = target_.exec_file(cpu_);
+        return path.empty() ? kError : transfer(path, f);
+    }
     if (f.skip("qRcmd,")) {
         const auto command = from_hex(f.rest());
         if (!command) return kError;

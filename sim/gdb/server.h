@@ -2,6 +2,7 @@
 // The commands of the GDB remote serial protocol, on a Target. CPUs are threads 1, 2, ... of process 1.
 #pragma once
 
+#include "sim/gdb/host_io.h"
 #include "sim/gdb/packet.h"
 #include "sim/gdb/target.h"
 
@@ -13,7 +14,7 @@ namespace rkperf::gdb {
 
 class Server {
   public:
-    explicit Server(Target& target) : target_(target) {}
+    explicit Server(Target& target) : target_(target), files_(target) {}
 
     struct Reply {
         std::string text; ///< to send as a packet
@@ -44,6 +45,7 @@ class Server {
     std::optional<unsigned> cpu_of(Fields& f) const;
 
     Target& target_;
+    HostIo files_;
     unsigned cpu_{}; ///< selected for registers and memory
     Stop last_;
 };

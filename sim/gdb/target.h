@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rkperf::gdb {
 
@@ -52,6 +53,15 @@ class Target {
     /// Through the address space of the CPU's task; bytes up to the first that cannot be reached.
     virtual std::size_t read_memory(unsigned cpu, std::uint64_t address, std::span<std::uint8_t> to) = 0;
     virtual std::size_t write_memory(unsigned cpu, std::uint64_t address, std::span<const std::uint8_t> from) = 0;
+    /// The auxiliary vector that the CPU's program was started with: pairs of 64-bit words; empty without a program.
+    virtual std::vector<std::uint8_t> auxv(unsigned cpu) = 0;
+    /// Path of the program that the CPU runs, as the guest calls it; empty without one.
+    virtual std::string exec_file(unsigned cpu) = 0;
+    /// A file that the CPU's program has mapped, by the guest's path or its last part: bytes in it.
+    virtual std::optional<std::uint64_t> file_size(unsigned cpu, std::string_view path) = 0;
+    /// Bytes of such a file that were read; fewer than asked for at its end.
+    virtual std::size_t read_file(unsigned cpu, std::string_view path, std::uint64_t offset,
+                                  std::span<std::uint8_t> to) = 0;
     /// True if it could be set, or is gone. They are not the program's debug registers.
     virtual bool set_point(PointKind kind, std::uint64_t address, std::uint64_t length, bool set) = 0;
     virtual void clear_points() = 0;

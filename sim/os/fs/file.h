@@ -159,6 +159,11 @@ class Inode : public std::enable_shared_from_this<Inode> {
     /// Page `index` of the file in the page cache, read in if need be (`major` set then); 0: beyond the end or error.
     /// The inode keeps a reference; the caller takes its own.
     virtual PhysAddr page(std::uint64_t index, bool& major) = 0;
+    /// What page() would hold, for a look that leaves the page cache as it is; false: beyond the end or error.
+    virtual bool peek(std::uint64_t index, std::span<std::uint8_t, kPageSize> to) {
+        (void)index, (void)to;
+        return false;
+    }
     /// A shared mapping or write changed the page.
     virtual void mark_dirty(std::uint64_t index) = 0;
     virtual std::vector<std::uint8_t> build_id() { return {}; }

@@ -47,6 +47,16 @@ PhysAddr PagedNode::page(std::uint64_t index, bool& major) {
     return pa;
 }
 
+bool PagedNode::peek(std::uint64_t index, std::span<std::uint8_t, kPageSize> to) {
+    if (index >= (bytes_ + kPageSize - 1) / kPageSize) return false;
+    if (const auto it = pages_.find(index); it != pages_.end()) {
+        std::memcpy(to.data(), services().pages().host(it->second.pa), kPageSize);
+        return true;
+    }
+    std::memset(to.data(), 0, kPageSize);
+    return fill(index, to.data()) == 0;
+}
+
 void PagedNode::mark_dirty(std::uint64_t index) {
     if (const auto it = pages_.find(index); it != pages_.end()) it->second.dirty = true;
     modified();

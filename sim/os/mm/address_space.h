@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -108,6 +109,13 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     /// The byte's place in memory, brought in, for a reader or writer that is not the task itself (get_user_pages). `force`:
     /// what the mapping may ever allow is enough; a page of a private mapping is then copied, not made writable.
     std::optional<PhysAddr> access_page(std::uint64_t addr, bool write, bool force);
+
+    /// The page's bytes for the machine's debugger, from where they are: memory, the file, or nothing yet (zeros). Changes
+    /// nothing and takes no time. False: nothing is mapped, or its contents cannot be known without asking for them.
+    bool peek_page(std::uint64_t addr, std::span<std::uint8_t, kPageSize> to) const;
+    /// The page's place in memory for the machine's debugger to write to, whatever the mapping's rights: a private page is
+    /// made the program's own. Takes no time. Empty: nothing is mapped, or it is a file that was opened for reading.
+    std::optional<PhysAddr> poke_page(std::uint64_t addr);
 
     /// For the loader and special mappings: no checks of length limits; tells perf as mmap does.
     std::int64_t map_special(std::uint64_t addr, std::uint64_t length, int prot, std::string name, int flags = 0);

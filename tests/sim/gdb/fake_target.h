@@ -18,7 +18,7 @@ class FakeTarget final : public Target {
     std::vector<std::tuple<PointKind, std::uint64_t, std::uint64_t>> points;
     std::vector<int> resumed; ///< CPU that steps, -1 for none
     bool detached{}, killed{}, writable{true};
-    std::string said;
+    std::string said, file = "a file";
 
     unsigned cpus() const override { return 2; }
     std::string cpu_text(unsigned cpu) override { return cpu ? "a<b>&c" : "first"; }
@@ -35,6 +35,16 @@ class FakeTarget final : public Target {
     std::size_t write_memory(unsigned, std::uint64_t address, std::span<const std::uint8_t> from) override {
         const std::size_t n = reach(address, from.size());
         std::copy_n(from.begin(), n, memory.begin() + static_cast<std::ptrdiff_t>(n ? address - kBase : 0));
+        return n;
+    }
+    std::vector<std::uint8_t> auxv(unsigned) override { return {9, 0, 0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0}; }
+    std::string exec_file(unsigned cpu) override { return cpu ? "" : "/bin/prog"; }
+    std::optional<std::uint64_t> file_size(unsigned, std::string_view path) override {
+        return path == "/bin/prog" ? std::optional<std::uint64_t>(file.size()) : std::nullopt;
+    }
+    std::size_t read_file(unsigned, std::string_view, std::uint64_t offset, std::span<std::uint8_t> to) override {
+        const std::size_t n = offset < file.size() ? std::min<std::size_t>(to.size(), file.size() - offset) : 0;
+        std::copy_n(file.begin() + static_cast<std::ptrdiff_t>(n ? offset : 0), n, to.begin());
         return n;
     }
     bool set_point(PointKind kind, std::uint64_t address, std::uint64_t length, bool set) override {

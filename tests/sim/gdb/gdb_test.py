@@ -92,6 +92,73 @@ class Stub(unittest.TestCase):
         self.assertTrue(out.startswith("after "), out)
         self.assertEqual(status, 3)
 
+    def test_gdb_finds_program_and_libraries_by_itself(self):
+        # No file on gdb's command line, a position-independent program, a library that only the machine knows.
+        program = os.path.join(self.folder, "dynamic")
+        subprocess.run([CC, "-O1", "-g", "-o", program, str(HERE / "gdb_guest.c")], check=True)
+        # Asked of the compiler, because the cross libraries may lie anywhere.
+        libc = subprocess.run([CC, "-print-file-name=libc.so.6"], capture_output=True, text=True, check=True).stdout.strip()
+        root = pathlib.Path(os.path.realpath(libc)).parent.parent
+        args = [GDB, "-nx", "-batch", "-ex", "set confirm off", "-ex",
+                f"target remote | {RKPERF} run --quiet --gdb stdio --root {root} -- {program}"]
+        for c in ("break tick", "continue", "bt", "info sharedlibrary", "delete", "break puts", "break printf", "continue",
+                  "bt 1", "kill"):
+            args += ["-ex", c]
+        done = subprocess.run(args, capture_output=True, text=True, timeout=200, check=False)
+        text = done.stdout + done.stderr
+        self.assertRegex(text, r"hit Breakpoint 1, tick \(n=n@entry=1\) at .*gdb_guest.c:\d+")
+        self.assertRegex(text, r"#1 .* main \(\) at ")
+        self.assertRegex(text, r"0x\w+ +0x\w+ +Yes.*libc.so.6")
+        self.assertRegex(text, r"hit Breakpoint 3.* printf \(\) from .*libc.so.6")
+
+    def test_pages_that_are_not_there_yet(self):
+        source = os.path.join(self.folder, "pages.c")
+        pathlib.Path(source).write_text('''
+            #include <fcntl.h>
+            #include <stdio.h>
+            #include <sys/mman.h>
+            #include <unistd.h>
+            const volatile char untouched[20000] = {[15000] = 42};
+            volatile char zeros[20000];
+            char *file, *copy, *readonly;
+            __attribute__((noinline)) void ready(void) { __asm__ volatile(""); }
+            int main(void) {
+                int fd = open("shared", O_RDWR | O_CREAT | O_TRUNC, 0600);
+                write(fd, "file", 4);
+                file = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+                copy = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+                readonly = mmap(0, 4096, PROT_READ, MAP_SHARED, open("shared", O_RDONLY), 0);
+                ready();
+                char now[5] = {0};
+                pread(fd, now, 4, 0);
+                printf("%d %d %s %s %s\\n", untouched[15000], zeros[15000], now, file, copy);
+                return 0;
+            }''')
+        program = os.path.join(self.folder, "pages")
+        subprocess.run([CC, "-O1", "-g", "-static", "-o", program, source], check=True, stderr=subprocess.DEVNULL)
+        looks = ["break ready", "continue", "print (int)untouched[15000]", "print (int)zeros[15000]", "print *copy@4",
+                 "print *file@4"]
+        writes = ["set var zeros[15000] = 7", "set var file[0] = 'F'", "set var copy[1] = 'I'",
+                  "set var *(char*)(untouched+15000) = 43", "set var readonly[0] = 'x'", "print (int)untouched[15000]"]
+        def run(*commands):
+            args = [GDB, "-nx", "-batch", "-ex", "set confirm off", "-ex", "set trust-readonly-sections off", "-ex",
+                    f"target remote | {RKPERF} run --quiet --gdb stdio -- {program}"]
+            for c in (*commands, "delete", "continue"):
+                args += ["-ex", c]
+            done = subprocess.run([*args, program], cwd=self.folder, capture_output=True, text=True, timeout=200, check=False)
+            return done.stdout + done.stderr
+        end = ["delete", "break _exit", "continue", "monitor time"]
+        text = run(*looks, *end)
+        for line in ("$1 = 42", "$2 = 0", '$3 = "file"', '$4 = "file"', "42 0 file file file"):
+            self.assertIn(line, text)
+        def time_of(output):
+            return re.search(r"SystemC time.*instructions.*", output, re.S)[0]
+        self.assertEqual(time_of(text), time_of(run("break ready", "continue", *end)))  # a look leaves no trace
+        text = run(*looks, *writes)
+        self.assertIn("$5 = 43", text)
+        self.assertIn("Cannot access memory", text)  # the file that was opened for reading
+        self.assertIn("43 7 File File fIle", text)
+
     def test_cpus_are_threads(self):
         text, _, _, _ = self.session("break work", "continue", "info threads", "thread 1", "info registers pc", "kill",
                                      options=("--cpus", "6"))

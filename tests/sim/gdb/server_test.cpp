@@ -235,3 +235,33 @@ TEST_CASE("no sequence of bytes confuses the stub", "[gdb]") {
     CHECK(packets > 15000);
     CHECK(events(reader, "$g#67") == "P(g)");
 }
+
+TEST_CASE("gdb reads the program, its files and its auxiliary vector out of the machine", "[gdb]") {
+    FakeTarget target;
+    Server s(target);
+    CHECK(ask(s, "qXfer:auxv:read::0,8") == std::string("m\x09\0\0\0\0\0\0\0", 9));
+    CHECK(ask(s, "qXfer:auxv:read::8,100") == std::string("l\0\x10\0\0\0\0\0\0", 9));
+    CHECK(ask(s, "qXfer:exec-file:read:1:0,100") == "l/bin/prog");
+    CHECK(ask(s, "qXfer:exec-file:read::5,100") == "lprog");
+    CHECK(ask(s, "vFile:setfs:0") == "F0");
+    const std::string path = to_hex("/bin/prog");
+    CHECK(ask(s, "vFile:open:" + path + ",0,0") == "F3");
+    CHECK(ask(s, "vFile:open:" + path + ",0,0") == "F4");
+    CHECK(ask(s, "vFile:pread:3,4,2") == "F4;file");
+    CHECK(ask(s, "vFile:pread:3,100,2") == "F4;file");
+    CHECK(ask(s, "vFile:pread:3,100,6") == "F0;");
+    const std::string stat = ask(s, "vFile:fstat:4");
+    REQUIRE(stat.size() == 4 + 64);
+    CHECK(stat.substr(0, 4) == "F40;");
+    CHECK(stat.substr(4 + 28, 8) == std::string("\0\0\0\0\0\0\0\x06", 8));
+    CHECK(ask(s, "vFile:close:3") == "F0");
+    CHECK(ask(s, "vFile:close:3") == "F-1,9");
+    CHECK(ask(s, "vFile:pread:3,4,2") == "F-1,9");
+    CHECK(ask(s, "vFile:pread:4,4") == "F-1,16");
+    CHECK(ask(s, "vFile:open:" + path + ",1,0") == "F-1,1e"); // writing
+    CHECK(ask(s, "vFile:open:" + to_hex("/no") + ",0,0") == "F-1,2");
+    CHECK(ask(s, "vFile:open:xy,0,0") == "F-1,16");
+    CHECK(ask(s, "vFile:unlink:" + path) == "");
+    for (int i = 0; i < 63; ++i) CHECK(ask(s, "vFile:open:" + path + ",0,0")[1] != '-');
+    CHECK(ask(s, "vFile:open:" + path + ",0,0") == "F-1,18");
+}
