@@ -141,6 +141,7 @@ class Stub(unittest.TestCase):
         writes = ["set var zeros[15000] = 7", "set var file[0] = 'F'", "set var copy[1] = 'I'",
                   "set var *(char*)(untouched+15000) = 43", "set var readonly[0] = 'x'", "print (int)untouched[15000]"]
         def run(*commands):
+            pathlib.Path(self.folder, "shared").unlink(missing_ok=True)
             args = [GDB, "-nx", "-batch", "-ex", "set confirm off", "-ex", "set trust-readonly-sections off", "-ex",
                     f"target remote | {RKPERF} run --quiet --gdb stdio -- {program}"]
             for c in (*commands, "delete", "continue"):
