@@ -158,7 +158,7 @@ class Stub(unittest.TestCase):
         text = run(*looks, *writes)
         self.assertIn("$5 = 43", text)
         self.assertIn("Cannot access memory", text)  # the file that was opened for reading
-        self.assertIn("43 7 File File fIle", text)
+        self.assertIn("43 7 File File FIle", text)  # the copy was made of the changed file
 
     def test_cpus_are_threads(self):
         text, _, _, _ = self.session("break work", "continue", "info threads", "thread 1", "info registers pc", "kill",
