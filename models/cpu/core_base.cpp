@@ -86,7 +86,10 @@ void CoreBase::flush() const {
         fast_.fetches += counted_->fetches * counted_->executions;
         counted_->executions = 0;
     }
-    for (unsigned l = 0; l < kVectorLanes; ++l) feed(static_cast<Lane>(l), fast_.lanes[l]);
+    for (unsigned w = 0; w < fast_.lanes.words.size(); ++w) {
+        if (!fast_.lanes.words[w]) continue;
+        for (unsigned l = 4 * w; l < 4 * w + 4; ++l) feed(static_cast<Lane>(l), fast_.lanes[l]);
+    }
     feed(Lane::fetch, fast_.fetches);
     if (!simple_) { // what CoreMemory was asked for it has counted itself
         row[ev::L1I_CACHE] -= fast_.fetches_slow;
@@ -390,6 +393,7 @@ void CoreBase::detach() {
 UserExit CoreBase::leave_user(Next why) {
     const Stop state_stop = why == Next::resume ? state_->stop : Stop::none;
     settle(); // the last instruction may have wrapped a counter
+    user_counts_ = false;
     stats_.user_instructions = totals_.get(ev::INST_RETIRED, ExceptionLevel::el0);
     detach();
     irq_masked_ = daif_i_ = true;

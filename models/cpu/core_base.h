@@ -302,8 +302,10 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
         Lane::write_hit,   Lane::branch_immed,   Lane::branch_indirect, Lane::branch_return,
         Lane::branch_cond, Lane::branch_taken,   Lane::cond_mispredict, Lane::data_processing,
         Lane::fetch,       Lane::stall_frontend, Lane::stall_backend};
-    mutable std::array<std::uint64_t, kKernelLanes.size()> kernel_lanes_{}; ///< counted at EL1 since the last flush
-    mutable bool kernel_counts_{};                                          ///< any
+    /// One for each and some that stay 0, so that they are added by fours.
+    using KernelCounts = std::array<std::uint64_t, (kKernelLanes.size() + 3) / 4 * 4>;
+    mutable KernelCounts kernel_lanes_{}; ///< counted at EL1 since the last flush
+    mutable bool kernel_counts_{};        ///< any
     a64::CpuState* attached_{};
     std::uint32_t attached_clock_{};
     std::vector<Loss> losses_; ///< since the port was detached

@@ -22,8 +22,8 @@ constexpr std::uint64_t kTextBase = 0x200000, kTextBytes = 0x1000000, kDataBytes
 struct CoreBase::Lump {
     std::uint64_t units{}; ///< instructions, or cycles if there are none
     std::uint64_t cycles{};
-    std::array<std::uint64_t, kKernelLanes.size()> counts{}; ///< of kKernelLanes
-    bool walks_code{};                                       ///< a unit is an instruction of the function being charged
+    KernelCounts counts{}; ///< of kKernelLanes
+    bool walks_code{};     ///< a unit is an instruction of the function being charged
 
     static constexpr std::size_t place(Lane lane) {
         return static_cast<std::size_t>(std::find(kKernelLanes.begin(), kKernelLanes.end(), lane) -
@@ -67,7 +67,8 @@ struct CoreBase::Lump {
 void CoreBase::run_lump(const Lump& lump) {
     std::uint64_t done = 0;
     if (in_one_piece(lump.cycles)) {
-        for (std::size_t i = 0; i < kKernelLanes.size(); ++i) kernel_lanes_[i] += lump.counts[i];
+        std::uint64_t* __restrict to = kernel_lanes_.data();
+        for (std::size_t i = 0; i < kernel_lanes_.size(); ++i) to[i] += lump.counts[i];
         kernel_counts_ = true;
         cycle_ += lump.cycles;
         if (lump.walks_code) walk_code(lump.units);

@@ -107,7 +107,7 @@ void CoreMemory::touch_data(PhysAddr line, bool write, std::uint64_t now) {
 }
 
 void CoreMemory::touch_code(PhysAddr pa, std::uint64_t lines, std::uint64_t now) {
-    impl_->caches.touch_code(pa.v >> kLineShift, lines, now);
+    if (lines) impl_->caches.touch_code(pa.v >> kLineShift, lines, now);
 }
 
 std::uint64_t CoreMemory::drain(std::uint64_t now) { return impl_->caches.drain(now); }

@@ -182,6 +182,19 @@ void PrivateCaches::touch_code(std::uint64_t pline, std::uint64_t lines, std::ui
     if (hits) count(ev::L1I_CACHE, hits);
 }
 
+void PrivateCaches::touch_data(std::uint64_t pline, bool write, std::uint64_t now) {
+    // As with code, where the line was last time: what is left of load() and store() then.
+    CacheLine*& last = touched_data_[pline % touched_data_.size()];
+    if (last && last->pline == pline && stream_.line() != pline && !(write && last->state == State::shared)) {
+        count(ev::L1D_CACHE);
+        count(write ? ev::L1D_CACHE_WR : ev::L1D_CACHE_RD);
+        if (write) last->state = State::modified;
+        l1d_hit(*last, now, !write);
+        return;
+    }
+    write ? store(pline, 0, kTouchedBytes, now, &last) : load(pline, now, &last);
+}
+
 Timing PrivateCaches::walk_read(std::uint64_t pline, std::uint64_t now) {
     count(ev::L1D_CACHE);
     count(ev::L1D_CACHE_RD);

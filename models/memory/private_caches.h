@@ -35,10 +35,7 @@ class PrivateCaches final : public SnoopPort {
 
     Timing access(PhysAddr pa, Access kind, std::uint64_t now, CacheLine** line, unsigned bytes);
     void touch_code(std::uint64_t pline, std::uint64_t lines, std::uint64_t now);
-    void touch_data(std::uint64_t pline, bool write, std::uint64_t now) {
-        CacheLine* line = nullptr;
-        write ? store(pline, 0, kTouchedBytes, now, &line) : load(pline, now, &line);
-    }
+    void touch_data(std::uint64_t pline, bool write, std::uint64_t now);
     std::uint64_t drain(std::uint64_t now);
     Timing clean_line(std::uint64_t pline, bool invalidate, std::uint64_t now);
     void invalidate_icache();
@@ -117,8 +114,9 @@ class PrivateCaches final : public SnoopPort {
     DsuPort& dsu_;
     FastPathListener* listener_{};
     std::uint32_t* clock_{};
-    std::uint32_t inner_clock_{};            ///< recency of L1I and L2
-    std::array<CacheLine*, 1024> touched_{}; ///< of the L1I, by line: where touch_code found it last
+    std::uint32_t inner_clock_{};                 ///< recency of L1I and L2
+    std::array<CacheLine*, 1024> touched_{};      ///< of the L1I, by line: where touch_code found it last
+    std::array<CacheLine*, 1024> touched_data_{}; ///< the same of the L1D and touch_data
     TagArray l1i_, l1d_, l2_;
     Fills mshrs_;      ///< demand misses of the L1D
     Fills prefetches_; ///< prefetches on their way to L1D or L2

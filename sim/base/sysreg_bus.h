@@ -25,8 +25,9 @@ struct SysRegExtension : tlm::tlm_extension<SysRegExtension> {
     void copy_from(const tlm::tlm_extension_base& o) override { *this = static_cast<const SysRegExtension&>(o); }
 };
 
-inline sc_core::sc_time to_sc_time(Picoseconds t) { return sc_core::sc_time(static_cast<double>(t.v), sc_core::SC_PS); }
-inline Picoseconds to_picoseconds(const sc_core::sc_time& t) { return Picoseconds(t.value()); } // resolution is 1 ps
+// The resolution is 1 ps.
+inline sc_core::sc_time to_sc_time(Picoseconds t) { return sc_core::sc_time::from_value(t.v); }
+inline Picoseconds to_picoseconds(const sc_core::sc_time& t) { return Picoseconds(t.value()); }
 
 /// Local time of an initiator: SystemC time plus the transaction's delay.
 inline Picoseconds local_time(const sc_core::sc_time& delay) {

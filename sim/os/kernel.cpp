@@ -21,7 +21,8 @@
 namespace rkperf::os {
 
 struct Kernel::Private {
-    std::vector<const void*> processes; ///< SystemC process of each core
+    std::vector<const void*> processes;     ///< SystemC process of each core
+    sc_core::sc_curr_proc_handle running{}; ///< says which process SystemC executes
     const void* last_process{};
     int last_cpu{};
     int cpus_up{}; ///< CPUs whose part of the GIC is set up
@@ -142,8 +143,9 @@ void Kernel::set_on_exit(std::function<void(int)> fn) { on_exit_ = std::move(fn)
 
 int Kernel::this_cpu() const {
     if (dismantling_) return dismantling_cpu_;
-    const void* p = sc_core::sc_get_curr_simcontext()->get_curr_proc_info()->process_handle;
-    if (p == private_->last_process) return private_->last_cpu;
+    if (!private_->running) return 0;
+    const void* p = private_->running->process_handle;
+    if (__builtin_expect(p == private_->last_process, 1)) return private_->last_cpu;
     for (std::size_t i = 0; i < private_->processes.size(); ++i)
         if (private_->processes[i] == p && p) {
             private_->last_process = p;
@@ -166,8 +168,8 @@ void Kernel::pr_info(std::string_view message) { log_.emplace_back(message); }
 
 void Kernel::cpu_main(cpu::Core& core) {
     const int cpu = static_cast<int>(core.id().v);
-    private_->processes[static_cast<unsigned>(cpu)] =
-        sc_core::sc_get_curr_simcontext()->get_curr_proc_info()->process_handle;
+    private_->running = sc_core::sc_get_curr_simcontext()->get_curr_proc_info();
+    private_->processes[static_cast<unsigned>(cpu)] = private_->running->process_handle;
     private_->last_process = nullptr;
     core.set_irq_mask(true);
     if (cpu == 0) gic_->init_distributor();

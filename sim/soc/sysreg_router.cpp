@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace rkperf::soc {
 
@@ -44,10 +45,13 @@ SysRegRouter::SysRegRouter(sc_core::sc_module_name name, SysRegConstants constan
 }
 
 SysRegRouter::Unit SysRegRouter::unit_of(SysReg reg) {
-    const auto table = ranges();
-    const auto it =
-        std::lower_bound(table.begin(), table.end(), reg, [](const Range& range, SysReg x) { return range.last < x; });
-    return it != table.end() && it->first <= reg ? it->unit : Unit::none;
+    static const std::vector<Unit> units = [] {
+        std::vector<Unit> of(std::size_t{1} << 16, Unit::none); // by encoding
+        for (const Range& range : ranges())
+            std::fill(of.begin() + range.first.encoding, of.begin() + range.last.encoding + 1, range.unit);
+        return of;
+    }();
+    return units[reg.encoding];
 }
 
 void SysRegRouter::read_constant(SysReg reg, tlm::tlm_generic_payload& trans, SysRegExtension& ext) const {
