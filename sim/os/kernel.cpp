@@ -284,6 +284,12 @@ void Kernel::irq_from_el1(cpu::Core& core) {
     run_irq(regs, KernelSymbol::el1h_64_irq);
 }
 
+void Kernel::on_irq_stack(ke::PtRegs& regs) {
+    Frame handler(*this, KernelSymbol::do_interrupt_handler);
+    Frame stack(*this, KernelSymbol::call_on_irq_stack);
+    gic_->handle(regs);
+}
+
 void Kernel::run_irq(ke::PtRegs& regs, KernelSymbol entry) {
     PerCpu& p = here();
     ke::PtRegs* outer = p.irq_regs_ptr;
@@ -292,7 +298,17 @@ void Kernel::run_irq(ke::PtRegs& regs, KernelSymbol entry) {
     ++p.irqs;
     {
         Frame f(*this, entry);
-        gic_->handle(regs);
+        if (entry == KernelSymbol::el0t_64_irq) {
+            charge_bhb();
+            Frame handler(*this, KernelSymbol::el0t_64_irq_handler);
+            Frame common(*this, KernelSymbol::__el0_irq_handler_common);
+            Frame interrupt(*this, KernelSymbol::el0_interrupt);
+            on_irq_stack(regs);
+        } else {
+            Frame handler(*this, KernelSymbol::el1h_64_irq_handler);
+            Frame interrupt(*this, KernelSymbol::el1_interrupt);
+            on_irq_stack(regs);
+        }
     }
     if (core().now() >= config_.timeout) end_run(kStatusTimeout); // even if nothing runs but timers
     --p.hardirq_depth;

@@ -340,6 +340,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void start_init();
     [[noreturn]] void idle_loop(int cpu);
     void run_irq(ke::PtRegs& regs, KernelSymbol entry);
+    void on_irq_stack(ke::PtRegs& regs);
     void kernel_breakpoint(std::uint64_t pc);
     void kernel_debug_exception(std::uint64_t addr, std::uint32_t esr, std::uint64_t pc);
     void deliver_interrupt();

@@ -112,6 +112,7 @@ void GicDriver::handle_one(unsigned intid, ke::PtRegs& regs) {
         trace.trace_ipi_exit(intid);
         trace.trace_irq_handler_exit(static_cast<int>(intid) + 1, true);
     } else {
+        Frame f(os_, KernelSymbol::generic_handle_domain_irq);
         dispatch(intid, regs);
         os_.msr(sysreg::ICC_EOIR1_EL1, intid);
     }

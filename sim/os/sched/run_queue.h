@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks that are ready on one CPU, and the constants of the fair class (Linux 6.1 defaults for eight CPUs).
+// Tasks that are ready on one CPU, and the constants of the fair class (Linux 6.1 defaults).
 #pragma once
 
 #include "sim/os/task.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -13,7 +15,17 @@ namespace rkperf::os {
 inline constexpr int kSchedOther = 0, kSchedFifo = 1, kSchedRr = 2, kSchedBatch = 3, kSchedIdle = 5;
 
 namespace fair {
-inline constexpr std::uint64_t kLatencyNs = 24'000'000, kMinGranularityNs = 3'000'000, kWakeupGranularityNs = 4'000'000;
+/// Times that grow with the number of CPUs that are online (sched_tunable_scaling: logarithmic).
+struct Tunables {
+    std::uint64_t latency_ns{6'000'000}, min_granularity_ns{750'000}, wakeup_granularity_ns{1'000'000};
+};
+inline Tunables tunables(unsigned cpus) {
+    const unsigned factor = static_cast<unsigned>(std::bit_width(std::clamp(cpus, 1u, 8u)));
+    const Tunables one;
+    return {one.latency_ns * factor, one.min_granularity_ns * factor, one.wakeup_granularity_ns * factor};
+}
+/// Tasks among which a latency is shared; with more of them each gets the least granularity (sched_nr_latency).
+inline constexpr unsigned kNrLatency = 8;
 inline constexpr std::uint64_t kRrSliceNs = 100'000'000;
 inline constexpr std::uint64_t kNice0Weight = 1024;
 /// Weight by nice -20..19: each step is a factor of about 1.25 (sched(7), "sched_prio_to_weight" in the kernel).
@@ -34,6 +46,7 @@ struct RunQueue {
     std::uint64_t min_vruntime{};
     std::uint64_t load{};           ///< sum of weights, running one included
     unsigned nr{};                  ///< tasks on the queue, running one included
+    const Task* skip{};             ///< has given way by sched_yield: the next one goes first if it is not far behind
     Picoseconds resched_at{kNever}; ///< another CPU asked for a choice of task at this time of its own
 };
 

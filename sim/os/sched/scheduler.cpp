@@ -68,6 +68,22 @@ void Scheduler::remove(RunQueue& q, Task& t) {
     }
 }
 
+fair::Tunables Scheduler::tunables() const {
+    return fair::tunables(static_cast<unsigned>(std::popcount(os_.cpu_online_mask())));
+}
+
+std::uint64_t Scheduler::wakeup_gran(const fair::Tunables& t, const Task& woken) {
+    return t.wakeup_granularity_ns * fair::kNice0Weight / fair::weight(woken.se);
+}
+
+std::uint64_t Scheduler::slice_ns(int cpu, const Task& t) const {
+    const fair::Tunables tune = tunables();
+    const RunQueue& q = rq(cpu);
+    const std::uint64_t n = q.nr + (t.se.on_rq ? 0 : 1), load = q.load + (t.se.on_rq ? 0 : fair::weight(t.se));
+    const std::uint64_t period = n > fair::kNrLatency ? n * tune.min_granularity_ns : tune.latency_ns;
+    return std::max(period * fair::weight(t.se) / std::max<std::uint64_t>(load, 1), tune.min_granularity_ns);
+}
+
 void Scheduler::update_curr(int cpu) {
     Task* t = os_.pcpu(cpu).current;
     if (!t || t == os_.pcpu(cpu).idle) return;
@@ -85,11 +101,16 @@ void Scheduler::update_curr(int cpu) {
     os_.tracepoints().trace_sched_stat_runtime(*t, delta, t->se.vruntime);
 }
 
+void Scheduler::rebase(Task& t, int from, int to) const {
+    const std::uint64_t old_min = rq(from).min_vruntime, now = t.se.vruntime + rq(to).min_vruntime;
+    t.se.vruntime = now > old_min ? now - old_min : 0;
+}
+
 void Scheduler::enqueue(int cpu, Task& t, bool wakeup) {
     RunQueue& q = rq(cpu);
     if (!is_rt(t.se) && wakeup) {
         // A sleeper is owed at most half a scheduling latency.
-        const std::uint64_t credit = fair::kLatencyNs / 2;
+        const std::uint64_t credit = tunables().latency_ns / 2;
         const std::uint64_t floor = q.min_vruntime > credit ? q.min_vruntime - credit : 0;
         t.se.vruntime = std::max(t.se.vruntime, floor);
     }
@@ -104,9 +125,15 @@ void Scheduler::enqueue(int cpu, Task& t, bool wakeup) {
 void Scheduler::dequeue(int cpu, Task& t) {
     RunQueue& q = rq(cpu);
     remove(q, t);
+    left(q, t);
+}
+
+void Scheduler::left(RunQueue& q, Task& t) {
     t.se.on_rq = false;
     --q.nr;
     q.load -= fair::weight(t.se);
+    if (q.skip == &t) q.skip = nullptr;
+    if (!q.fair.empty()) q.min_vruntime = std::max(q.min_vruntime, q.fair.front()->se.vruntime);
 }
 
 int Scheduler::select_rt_cpu(const Task& t) const {
@@ -192,8 +219,7 @@ void Scheduler::check_preempt(int cpu, Task& t) {
     if (curr->se.policy == kSchedIdle && t.se.policy != kSchedIdle) return resched(cpu);
     if (t.se.policy != kSchedOther) return;
     update_curr(cpu);
-    const std::uint64_t gran = fair::kWakeupGranularityNs * fair::kNice0Weight / fair::weight(t.se);
-    if (curr->se.vruntime > t.se.vruntime + gran) resched(cpu);
+    if (curr->se.vruntime > t.se.vruntime + wakeup_gran(tunables(), t)) resched(cpu);
 }
 
 bool Scheduler::try_to_wake_up(Task& t) {
@@ -218,10 +244,9 @@ bool Scheduler::wake(Task& t) {
         ++t.se.migrations;
         trace.trace_sched_migrate_task(t, cpu);
         os_.perf().perf_event_task_migrate(t);
-        // vruntime is relative to its queue's minimum.
-        const std::uint64_t old_min = rq(t.task_cpu).min_vruntime, new_min = rq(cpu).min_vruntime;
-        t.se.vruntime = t.se.vruntime + new_min > old_min ? t.se.vruntime + new_min - old_min : 0;
+        rebase(t, t.task_cpu, cpu);
     }
+    if (!is_rt(t.se)) Frame enqueued(os_, KernelSymbol::enqueue_task_fair);
     enqueue(cpu, t, true);
     check_preempt(cpu, t);
     trace.trace_sched_wakeup(t);
@@ -239,6 +264,13 @@ void Scheduler::fork(Task& child, const Task& parent) {
     }
     child.cpus_allowed = parent.cpus_allowed;
     child.task_cpu = parent.task_cpu;
+    // A new task comes after those who are there, by a turn of its own (START_DEBIT); relative to the queue's minimum.
+    const int cpu = os_.this_cpu();
+    update_curr(cpu);
+    const std::uint64_t base = rq(cpu).min_vruntime;
+    const std::uint64_t debit = slice_ns(cpu, child) * fair::kNice0Weight / fair::weight(child.se);
+    const std::uint64_t ahead = is_rt(parent.se) || parent.se.vruntime < base ? 0 : parent.se.vruntime - base;
+    child.se.vruntime = std::max(ahead, debit);
 }
 
 void Scheduler::wake_up_new_task(Task& t) {
@@ -246,7 +278,7 @@ void Scheduler::wake_up_new_task(Task& t) {
     Frame f(os_, KernelSymbol::wake_up_new_task);
     t.state = TaskState::running;
     const int cpu = select_cpu(t, true);
-    t.se.vruntime = rq(cpu).min_vruntime;
+    t.se.vruntime += rq(cpu).min_vruntime; // it has been relative since fork()
     enqueue(cpu, t, false);
     os_.tracepoints().trace_sched_wakeup_new(t);
     check_preempt(cpu, t);
@@ -259,17 +291,27 @@ void Scheduler::yield() {
     update_curr(cpu);
     RunQueue& q = rq(cpu);
     t.se.slice_used = true;
-    // Behind everybody of its class; schedule() queues it again by vruntime.
-    if (!is_rt(t.se) && !q.fair.empty()) t.se.vruntime = std::max(t.se.vruntime, q.fair.back()->se.vruntime);
+    if (!is_rt(t.se) && !q.fair.empty()) q.skip = &t;
     schedule(false);
 }
 
 Task* Scheduler::pick_next(int cpu) {
     RunQueue& q = rq(cpu);
-    for (auto* list : {&q.rt, &q.fair})
-        for (Task* t : *list)
-            if (may_run_now(*t, cpu)) return t;
-    return os_.pcpu(cpu).idle;
+    for (Task* t : q.rt)
+        if (may_run_now(*t, cpu)) return t;
+    Task* first = nullptr;
+    for (Task* t : q.fair) {
+        if (!may_run_now(*t, cpu)) continue;
+        if (!first) {
+            first = t;
+            if (t != q.skip) break;
+        } else {
+            if (t->se.vruntime <= first->se.vruntime + wakeup_gran(tunables(), *first)) first = t;
+            break;
+        }
+    }
+    if (first && first == q.skip) q.skip = nullptr;
+    return first ? first : os_.pcpu(cpu).idle;
 }
 
 void Scheduler::schedule(bool preempt, bool in_kernel) {
@@ -287,9 +329,7 @@ void Scheduler::schedule(bool preempt, bool in_kernel) {
             if (prev.state == TaskState::running) {
                 if (!(prev.cpus_allowed >> cpu & 1) || !os_.pcpu(cpu).online) {
                     // It may not stay here: hand it to another CPU as if it had just woken there.
-                    --q.nr;
-                    q.load -= fair::weight(prev.se);
-                    prev.se.on_rq = false;
+                    left(q, prev);
                     leaving_[cpu] = &prev;
                 } else {
                     // A preempted real-time task keeps its turn.
@@ -297,9 +337,7 @@ void Scheduler::schedule(bool preempt, bool in_kernel) {
                 }
             } else {
                 Frame g(os_, KernelSymbol::dequeue_task_fair);
-                --q.nr;
-                q.load -= fair::weight(prev.se);
-                prev.se.on_rq = false;
+                left(q, prev);
             }
         }
         prev.se.slice_used = false;
@@ -310,8 +348,10 @@ void Scheduler::schedule(bool preempt, bool in_kernel) {
             os_.local_irq_restore(was);
             return;
         }
+        // Putting one back and taking another off the tree; idle's part is cheap.
+        if (&prev != idle && next != idle && !is_rt(next->se)) Frame picked(os_, KernelSymbol::pick_next_task_fair);
         ++switches_;
-        if (&prev != idle) ++(prev.state == TaskState::running && preempt ? prev.nivcsw : prev.nvcsw);
+        if (&prev != idle) ++(prev.state == TaskState::running ? prev.nivcsw : prev.nvcsw);
         os_.tracepoints().trace_sched_switch(prev, in_kernel ? ke::TASK_PREEMPTED : trace_state(prev), *next);
         context_switch(cpu, prev, *next);
         // From here on this is `prev` again, perhaps on another CPU.
@@ -369,7 +409,7 @@ void Scheduler::finish_switch() {
         ++t->se.migrations;
         os_.tracepoints().trace_sched_migrate_task(*t, to);
         os_.perf().perf_event_task_migrate(*t);
-        t->se.vruntime = rq(to).min_vruntime;
+        rebase(*t, cpu, to);
         enqueue(to, *t, false);
         check_preempt(to, *t);
     }
@@ -422,7 +462,7 @@ bool Scheduler::newidle_balance(int cpu) {
 
 void Scheduler::move(Task& t, int from, int to) {
     dequeue(from, t);
-    t.se.vruntime = t.se.vruntime - std::min(rq(from).min_vruntime, t.se.vruntime) + rq(to).min_vruntime;
+    rebase(t, from, to);
     ++t.se.migrations;
     os_.tracepoints().trace_sched_migrate_task(t, to);
     os_.perf().perf_event_task_migrate(t);
@@ -443,14 +483,11 @@ void Scheduler::tick() {
                 q.rt.front()->se.rt_priority == curr.se.rt_priority)
                 curr.need_resched = curr.se.slice_used = true;
         } else if (!is_rt(curr.se) && !q.fair.empty()) {
-            const std::uint64_t n = q.nr;
-            const std::uint64_t period =
-                n > fair::kLatencyNs / fair::kMinGranularityNs ? n * fair::kMinGranularityNs : fair::kLatencyNs;
-            const std::uint64_t slice =
-                std::max(period * fair::weight(curr.se) / std::max<std::uint64_t>(q.load, 1), fair::kMinGranularityNs);
+            const fair::Tunables tune = tunables();
+            const std::uint64_t slice = std::min(slice_ns(cpu, curr), tune.latency_ns);
             const std::uint64_t ran = curr.sum_exec_runtime - curr.se.slice_start_runtime;
             if (ran > slice ||
-                (ran >= fair::kMinGranularityNs && curr.se.vruntime > q.fair.front()->se.vruntime + slice))
+                (ran >= tune.min_granularity_ns && curr.se.vruntime > q.fair.front()->se.vruntime + slice))
                 curr.need_resched = true;
         }
     }

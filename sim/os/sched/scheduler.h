@@ -30,6 +30,8 @@ class Scheduler {
     int set_affinity(Task& t, ke::CpuMask mask);
     int set_policy(Task& t, int policy, int rt_priority, int nice);
     void update_curr(int cpu);
+    /// What a task's turn lasts among those on its CPU (sched_slice), in ns; one that is not queued there is counted in.
+    std::uint64_t slice_ns(int cpu, const Task& t) const;
     /// A CPU has nothing to do: tries to pull a task; true if it got one.
     bool newidle_balance(int cpu);
     unsigned nr_running(int cpu) const;
@@ -52,10 +54,15 @@ class Scheduler {
   private:
     RunQueue& rq(int cpu) const { return *rqs_[static_cast<unsigned>(cpu)]; }
     Task* pick_next(int cpu);
+    /// vruntime is relative to its queue's minimum.
+    void rebase(Task& t, int from, int to) const;
+    fair::Tunables tunables() const;
+    static std::uint64_t wakeup_gran(const fair::Tunables& t, const Task& woken);
     bool wake(Task& t);
     int select_rt_cpu(const Task& t) const;
     void enqueue(int cpu, Task& t, bool wakeup);
     void dequeue(int cpu, Task& t);
+    static void left(RunQueue& q, Task& t); ///< no longer counted on the queue
     int select_cpu(Task& t, bool fork) const;
     void check_preempt(int cpu, Task& t);
     void resched(int cpu);

@@ -29,6 +29,7 @@ void handle_debug_exception(Kernel& k, Task& t, DebugStop why) {
     const std::uint32_t esr = syndrome(k.core(), u, why);
     Frame entry(k, KernelSymbol::el0t_64_sync);
     k.charge_bhb();
+    Frame handler(k, KernelSymbol::el0t_64_sync_handler);
     Frame f(k, KernelSymbol::el0_dbg);
     const std::uint64_t addr = why == DebugStop::watchpoint ? u.fault.addr : u.pc;
     const ke::PtRegs before = t.pt_regs;
@@ -54,9 +55,15 @@ bool masks_debug(std::uint64_t pc) {
     if (!s) return false;
     switch (*s) {
         case KernelSymbol::el0t_64_sync:
+        case KernelSymbol::el0t_64_sync_handler:
         case KernelSymbol::el0_svc:
         case KernelSymbol::el0t_64_irq:
+        case KernelSymbol::el0t_64_irq_handler:
+        case KernelSymbol::__el0_irq_handler_common:
+        case KernelSymbol::el0_interrupt:
         case KernelSymbol::el1h_64_irq:
+        case KernelSymbol::el1h_64_irq_handler:
+        case KernelSymbol::el1_interrupt:
         case KernelSymbol::el0_da:
         case KernelSymbol::el0_ia:
         case KernelSymbol::el0_dbg:

@@ -116,20 +116,25 @@ void handle_sync_exception(Kernel& k, Task& t) {
     if (stop == a64::Stop::watchpoint) return handle_debug_exception(k, t, DebugStop::watchpoint);
     Frame entry(k, KernelSymbol::el0t_64_sync);
     k.charge_bhb();
+    Frame handler(k, KernelSymbol::el0t_64_sync_handler);
     k.core().set_irq_mask(false);
     switch (stop) {
         case a64::Stop::svc: {
             Frame f(k, KernelSymbol::el0_svc);
+            Frame g(k, KernelSymbol::do_el0_svc);
+            Frame h(k, KernelSymbol::el0_svc_common);
             do_syscall(k, t);
             break;
         }
         case a64::Stop::data_abort: {
             Frame f(k, KernelSymbol::el0_da);
+            Frame g(k, KernelSymbol::do_mem_abort);
             do_fault(k, t, false);
             break;
         }
         case a64::Stop::insn_abort: {
             Frame f(k, KernelSymbol::el0_ia);
+            Frame g(k, KernelSymbol::do_mem_abort);
             do_fault(k, t, true);
             break;
         }

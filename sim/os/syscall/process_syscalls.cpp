@@ -378,9 +378,16 @@ std::int64_t sys_sched_get_priority_min(Kernel&, Task&, const SyscallArgs& a) {
 std::int64_t sys_sched_rr_get_interval(Kernel& k, Task& t, const SyscallArgs& a) {
     Task* x = target_of(k, t, a[0]);
     if (!x) return -ESRCH;
-    const std::int64_t ts[2] = {0, x->se.policy == kSchedRr     ? static_cast<std::int64_t>(fair::kRrSliceNs)
-                                   : x->se.policy == kSchedFifo ? 0
-                                                                : static_cast<std::int64_t>(fair::kMinGranularityNs)};
+    // In jiffies: the fair class's turn among what is ready on the task's CPU, 0 if that is nothing.
+    const std::uint64_t tick_ns = 1'000'000'000 / k.hz();
+    std::uint64_t jiffies = 0;
+    if (x->se.policy == kSchedRr)
+        jiffies = fair::kRrSliceNs / 1'000'000 * k.hz() / 1000;
+    else if (x->se.policy != kSchedFifo && k.sched().nr_running(x->task_cpu))
+        jiffies = k.sched().slice_ns(x->task_cpu, *x) / tick_ns;
+    const std::uint64_t ns = jiffies * k.tick_nsec();
+    const std::int64_t ts[2] = {static_cast<std::int64_t>(ns / 1'000'000'000),
+                                static_cast<std::int64_t>(ns % 1'000'000'000)};
     return k.put(a[1], ts) ? -EFAULT : 0;
 }
 struct SchedAttr {

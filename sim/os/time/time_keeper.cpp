@@ -72,6 +72,7 @@ void TimeKeeper::init_cpu(int cpu) {
     q.tick.symbol = KernelSymbol::tick_sched_timer;
     q.resched.symbol = kNoSymbol;
     q.tick.function = [this, cpu](ke::HrTimer& t) {
+        Frame f(os_, KernelSymbol::tick_sched_timer);
         const std::uint64_t period = os_.tick_nsec(), now = now_ns();
         os_.sched().tick();
         run_posix_cpu_timers(os_, os_.cur());
