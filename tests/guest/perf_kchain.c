@@ -150,6 +150,7 @@ static void probed_return(void) {
     char* fresh = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     while (next_chain(&r, chain, 200) >= 0) continue;
     SHOW(read(kretprobe, fresh, 8));
+    ioctl(fd, PERF_EVENT_IOC_DISABLE, 0); // looking at the names may fault, too
     int n, chains = 0, trampolines = 0, to_entry = 0;
     while ((n = next_chain(&r, chain, 200)) >= 0) {
         ++chains;
