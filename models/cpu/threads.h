@@ -154,7 +154,7 @@ class Threads {
         leave_at(c, op);
         c.why_ = Why::stopped;
     }
-    /// The plain loop takes the rest of the block.
+    /// The plain loop takes the rest of the block, which begins with `op`.
     static void rest(CoreBase& base, State& s, const Op* op, u64 pc) {
         Core& c = core(base);
         s.pc = pc;
@@ -200,7 +200,9 @@ class Threads {
             if (__builtin_expect(!done, 0)) return stopped(base, s, op, pc);
             c.untimed_ = op + 1;
             if (__builtin_expect(c.pipe_.retired() >= c.deadline_, 0)) return attention(base, s, op, pc);
-            if (__builtin_expect(!c.far_from_deadline(*c.block_), 0)) return rest(base, s, op + 1, pc + 4);
+            // Behind the last operation there is no rest: the next block looks at the deadline itself.
+            if (__builtin_expect(!c.far_from_deadline(*c.block_), 0) && op + 1 != c.block_->ops.data() + c.block_->size)
+                return rest(base, s, op + 1, pc + 4);
             c.credit_ -= c.block_->cycles;
         } else {
             const bool done = c.access_op(c.counter_, s, *op, 0);

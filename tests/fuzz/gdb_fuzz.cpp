@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fuzz-sources: sim/gdb/packet.cpp sim/gdb/server.cpp sim/gdb/target_xml.cpp
+// fuzz-sources: sim/gdb/host_io.cpp sim/gdb/packet.cpp sim/gdb/server.cpp sim/gdb/target_xml.cpp
 // fuzz-max-len: 4096
 // Hostile debuggers: whatever bytes come, replies fit into a packet, and the next good packet is understood.
 #include "sim/gdb/server.h"

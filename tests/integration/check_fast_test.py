@@ -38,6 +38,13 @@ class CheckFast(rk.Case):
                                rk.workload("quicksort"), "3000", results=5)
                     os.unlink(self.path("X"))
 
+    def test_short_quanta(self):
+        """The fast loop hands over to the plain one near each end, behind accesses that end a block as well."""
+        for quantum in ("200ns", "1us", "3us"):
+            for cpu in ("0", "4"):
+                with self.subTest(quantum=quantum, cpu=cpu):
+                    self.check("run", "--check-fast", "--quantum", quantum, "--cpus", cpu, "--", rk.workload("matmul"), "20")
+
     def test_fast_forward(self):
         for timing in (["--timing=none"], ["--timing=regions"], ["--warm-up", "30011"]):
             for program in PROGRAMS:

@@ -58,7 +58,7 @@ class Counting(rk.Case):
     def test_multiplexed_estimates(self):
         """Nine events share six counters. The loop is steady, so its estimates are within a percent."""
         events = ["r08:u", "r1b:u", "r14:u", "r03:u", "r10:u", "r04:u", "r16:u", "r01:u", "r11:u"]
-        n = 8000000
+        n = 16000000
         for cpu in (LITTLE, BIG):
             with self.subTest(cpu=cpu):
                 counts, truth = self.stat(cpu, [",".join(events)], str(n))

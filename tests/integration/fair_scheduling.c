@@ -20,7 +20,7 @@ enum { kTasks = 4 };
 static struct {
     volatile long rounds[kTasks], voluntary[kTasks], involuntary[kTasks];
     volatile int stop;
-}* s;
+} * s;
 
 static double now_ms(void) {
     struct timespec t;

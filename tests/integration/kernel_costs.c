@@ -98,7 +98,9 @@ static void run(const char* name, int n, double user, void (*f)(void)) {
 }
 
 /// Of 2n + 1 instructions.
-__attribute__((noinline)) static void spin(uint64_t n) { __asm__ volatile("1: subs %0, %0, #1\n b.ne 1b" : "+r"(n)::"cc"); }
+__attribute__((noinline)) static void spin(uint64_t n) {
+    __asm__ volatile("1: subs %0, %0, #1\n b.ne 1b" : "+r"(n)::"cc");
+}
 
 int main(void) {
     sink = open("/dev/null", O_WRONLY);
