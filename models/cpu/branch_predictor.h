@@ -72,6 +72,9 @@ class BranchPredictor {
         if (__builtin_expect(taken & !known, 0)) return target_known_slow(pc);
         return params_.nano_bubble;
     }
+    /// Code that is not executed one by one passes through these lines of text: one branch in every second line, always the
+    /// same ones. Most are taken, some change their minds. Returns how many were mispredicted.
+    unsigned pass_through(std::uint64_t pc, unsigned lines);
     /// Forgets the return stack (it is not kept over exceptions).
     void exception() { depth_ = 0; }
 
@@ -121,6 +124,7 @@ class BranchPredictor {
     std::vector<std::uint64_t> stack_;
     unsigned top_{}, depth_{};
     std::uint32_t clock_{};
+    std::uint32_t passes_{};     ///< of branches in pass_through() that change their minds
     std::uint32_t allocation_{}; ///< rotates the table that gets a new entry
 };
 

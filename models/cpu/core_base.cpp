@@ -3,6 +3,8 @@
 #include "models/cpu/core_base.h"
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -21,17 +23,29 @@ constexpr std::size_t kMaxLosses = 256;
 
 constexpr unsigned bit(ExceptionLevel el) { return 1u << static_cast<unsigned>(el); }
 
+/// Event 0x0C feeds nothing where the core does not have it.
+LaneMap lane_map(EventList list, const CoreQuirks& quirks) {
+    std::vector<LaneEvent> lanes;
+    const bool there = !quirks.no_pc_write_retired || std::find(list.implemented.begin(), list.implemented.end(),
+                                                                ev::PC_WRITE_RETIRED) != list.implemented.end();
+    std::copy_if(list.lanes.begin(), list.lanes.end(), std::back_inserter(lanes),
+                 [&](const LaneEvent& row) { return row.event != ev::PC_WRITE_RETIRED || there; });
+    list.lanes = lanes;
+    return LaneMap(list);
+}
+
 } // namespace
 
-CoreBase::CoreBase(sc_core::sc_module_name name, const CoreConfig& config, const CoreTables& tables,
-                   mem::PhysicalMemory& memory)
+CoreBase::CoreBase(sc_core::sc_module_name name, const CoreConfig& config, const CoreQuirks& quirks,
+                   const CoreTables& tables, mem::PhysicalMemory& memory)
     : Core(name),
       config_(config),
+      quirks_(quirks),
       tables_(tables),
       physical_(memory),
       memory_("memory", config.cpu, tables.memory, memory, config.simple ? unseen_totals_ : totals_),
       clock_(config.hertz),
-      lane_map_(tables.events),
+      lane_map_(lane_map(tables.events, quirks)),
       code_(memory, tables.timing_of),
       quantum_(std::max(config.quantum, Picoseconds(1))),
       quantum_end_(quantum_) {
@@ -39,6 +53,7 @@ CoreBase::CoreBase(sc_core::sc_module_name name, const CoreConfig& config, const
     functional_ = config.mode && !config.mode->timed();
     simple_ = config.simple || functional_;
     if (functional_) functional_pages_.resize(kFunctionalPages);
+    if (!quirks.no_pc_write_retired) known_[ev::PC_WRITE_RETIRED] = true;
     stalls_.deadline = &deadline_;
     simple_line_.state = mem::CacheLine::State::modified;
     totals_.set_level(ExceptionLevel::el1);
@@ -70,10 +85,6 @@ void CoreBase::flush() const {
         if (n == 0) return;
         for (EventNumber e : lane_map_.events(lane)) row[e] += n;
     };
-    if (kernel_counts_) {
-        kernel_counts_ = false;
-        for (std::size_t i = 0; i < kKernelLanes.size(); ++i) feed(kKernelLanes[i], std::exchange(kernel_lanes_[i], 0));
-    }
     if (!user_counts_) {
         feed(Lane::cycle, cycle_ - flushed_cycle_);
         flushed_cycle_ = cycle_;
@@ -109,14 +120,28 @@ void CoreBase::flush() const {
     }
 }
 
+void CoreBase::flush_kernel() const {
+    if (!kernel_counts_) return;
+    kernel_counts_ = false;
+    EventTotals::Row& row = totals_.row(ExceptionLevel::el1);
+    for (std::size_t i = 0; i < kKernelLanes.size(); ++i) {
+        const std::uint64_t n = kernel_lanes_[i] / kKernelRate;
+        kernel_lanes_[i] %= kKernelRate;
+        if (n == 0) continue;
+        for (EventNumber e : lane_map_.events(kKernelLanes[i])) row[e] += n;
+    }
+}
+
 EventTotals& CoreBase::totals() {
     flush();
+    flush_kernel();
     return totals_;
 }
 
 std::uint64_t CoreBase::total(EventNumber event, ExceptionLevel el) const {
     if (!knows(event)) return 0;
     flush();
+    flush_kernel();
     return totals_.get(event, el);
 }
 
@@ -129,14 +154,61 @@ void CoreBase::count_ops(const Block& block, unsigned from, unsigned to) {
     }
 }
 
-void CoreBase::note_mispredict(Mispredict kind, std::uint64_t wrong_path) {
+void CoreBase::note_mispredict(Mispredict kind, std::uint64_t n, std::uint64_t pc, bool taken) {
     switch (kind) {
         case Mispredict::none: return;
         case Mispredict::direction: note(Lane::cond_mispredict); break;
         case Mispredict::indirect: note(Lane::indirect_mispredict); break;
         case Mispredict::return_address: note(Lane::return_mispredict); break;
     }
-    if (wrong_path) note(Lane::wrong_path, wrong_path);
+    if (!n) return;
+    note(Lane::wrong_path, n);
+    // Where an indirect branch was believed to go only the predictor knew.
+    if (kind != Mispredict::direction || (pc ^ vpn_ << kPageShift) >= kPageSize) return;
+    std::uint64_t wrong = pc + 4;
+    if (!taken) {
+        std::uint32_t raw = 0;
+        std::memcpy(&raw, physical_.host(PhysAddr(page_->ppn << kPageShift | (pc & (kPageSize - 1)))), sizeof raw);
+        wrong = pc + static_cast<std::uint64_t>(a64::decode(raw).imm);
+    }
+    if ((wrong ^ vpn_ << kPageShift) < kPageSize) note_wrong_path(wrong, n);
+}
+
+/// What was issued in vain is what stands there, as far as it has been decoded and follows in the page; the way behind
+/// the next taken branch is not followed.
+void CoreBase::note_wrong_path(std::uint64_t pc, std::uint64_t n) {
+    struct Kind {
+        Lane right, wrong;
+    };
+    static constexpr Kind kKinds[] = {
+        {Lane::load, Lane::wrong_load},
+        {Lane::store, Lane::wrong_store},
+        {Lane::data_processing, Lane::wrong_data_processing},
+        {Lane::simd, Lane::wrong_simd},
+        {Lane::fp, Lane::wrong_fp},
+        {Lane::crypto, Lane::wrong_crypto},
+        {Lane::branch_immed, Lane::wrong_branch_immed},
+        {Lane::branch_indirect, Lane::wrong_branch_indirect},
+        {Lane::branch_return, Lane::wrong_branch_return},
+    };
+    std::array<std::uint32_t, std::size(kKinds)> counts{};
+    std::uint64_t offset = pc & (kPageSize - 1);
+    while (n && offset < kPageSize) {
+        const Block* b = page_->at[offset / 4];
+        if (!b) break;
+        const auto ops = std::min<std::uint64_t>(n, b->size);
+        for (unsigned k = 0; k < ops; ++k)
+            for (std::size_t i = 0; i < std::size(kKinds); ++i)
+                counts[i] += b->op_lanes[k] >> index_of(kKinds[i].right) & 1;
+        n -= ops;
+        offset += std::uint64_t{b->size} * 4;
+        const a64::InsnKind last = b->ops[b->size - 1].insn.kind;
+        if (last >= a64::InsnKind::branch_immed && last <= a64::InsnKind::branch_return &&
+            last != a64::InsnKind::branch_cond)
+            break;
+    }
+    for (std::size_t i = 0; i < std::size(kKinds); ++i)
+        if (counts[i]) note(kKinds[i].wrong, counts[i]);
 }
 
 // --- counters that wrap ---
@@ -148,6 +220,7 @@ void CoreBase::rearm() {
 
 void CoreBase::read_armed() {
     flush();
+    flush_kernel();
     rearm_ = false;
     for (const Armed& a : armed_) totals_.watch(a.event, false);
     armed_.clear();
@@ -298,7 +371,7 @@ void CoreBase::take_irq_at_el1() {
     irq_masked_ = daif_i_ = true;
     note(Lane::exception_taken);
     note(Lane::exc_irq);
-    spend(0, tables_.costs.exception_entry);
+    spend(0, exception_entry());
     software_->irq_from_el1(*this);
     spend(1, tables_.costs.exception_return);
     note(Lane::exception_return);
@@ -342,9 +415,13 @@ void CoreBase::wait_for_interrupt() {
             sc_core::wait(to_sc_time(wake - global), irq_event_);
         }
         waiting_ = false;
-        // The clock stood still: the same cycle begins at the present time.
         const Picoseconds t(sc_core::sc_time_stamp().value());
-        if (t > now()) clock_.resume_at(Cycles(cycle_), t);
+        if (t > now() && quirks_.cycles_stand_in_wfi) {
+            clock_.resume_at(Cycles(cycle_), t); // the clock stood still: the same cycle begins at the present time
+        } else if (t > now()) {
+            cycle_ = clock_.cycle_at(t).v;
+            settle();
+        }
         for (DeadlineSource* s : sources_)
             if (due(s->next_deadline())) s->advance_to(now());
     }
@@ -359,6 +436,8 @@ void CoreBase::enter_user(CpuState& state) {
     spend(1, tables_.costs.exception_return);
     note(Lane::exception_return);
     flush();
+    const bool core_isb = interrupted_ && quirks_.br_retired_counts_isb && !simple_;
+    interrupted_ = false;
     const bool keep = attached_ == &state && state.hooks == this && state.mem.clock == attached_clock_ && !port_stale_;
     attached_ = &state;
     state.hooks = this;
@@ -374,6 +453,7 @@ void CoreBase::enter_user(CpuState& state) {
     state.stop = Stop::none;
     state.branch_taken = false;
     totals_.set_level(ExceptionLevel::el0);
+    if (core_isb) note(Lane::core_isb);
     irq_masked_ = daif_i_ = false;
     exclusive_.valid = false; // ERET clears the local monitor (DDI 0487 D1.6.3)
     if (debug_active_) debug_->exception_return(spsr_ss);
@@ -401,14 +481,15 @@ UserExit CoreBase::leave_user(Next why) {
     set_limits();
     note(Lane::exception_taken);
     UserExit exit = UserExit::irq;
-    if (why == Next::irq) note(Lane::exc_irq);
+    interrupted_ = why == Next::irq;
+    if (interrupted_) note(Lane::exc_irq);
     if (why == Next::breakpoint) exit = UserExit::breakpoint;
     if (why == Next::step) {
         exit = UserExit::step;
         step_iss = debug_->step_syndrome();
     }
     spsr_ss = debug_active_ && debug_->exception_entry(state_stop == Stop::svc);
-    spend(0, tables_.costs.exception_entry);
+    spend(0, exception_entry());
     return exit;
 }
 

@@ -6,10 +6,12 @@
 #include "models/cpu/branch_predictor.h"
 #include "models/cpu/code_cache.h"
 #include "models/cpu/core.h"
+#include "models/cpu/core_quirks.h"
 #include "models/cpu/core_tables.h"
 #include "models/cpu/execution_mode.h"
 #include "models/cpu/fast_port.h"
 #include "models/cpu/inner_shareable.h"
+#include "models/cpu/kernel_charge.h"
 #include "models/cpu/stall_counts.h"
 #include "models/memory/page_walk.h"
 
@@ -25,7 +27,7 @@ inline constexpr std::uint32_t access = 1, tlb_miss = 2, cache_miss = 4, split =
 
 class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListener, public InnerShareable::Member {
   public:
-    CoreBase(sc_core::sc_module_name name, const CoreConfig& config, const CoreTables& tables,
+    CoreBase(sc_core::sc_module_name name, const CoreConfig& config, const CoreQuirks& quirks, const CoreTables& tables,
              mem::PhysicalMemory& memory);
     ~CoreBase() override;
 
@@ -86,7 +88,10 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     void l1d_line_lost(const mem::CacheLine& line, bool write_only) override;
     void dtlb_entry_lost(std::uint64_t vpn, std::uint64_t fast_lines) override;
     void itlb_entry_lost(std::uint64_t vpn) override;
-    void l1i_line_lost(std::uint64_t pline) override { code_.l1i_line_lost(pline); }
+    void l1i_line_lost(std::uint64_t pline) override {
+        ++code_losses_;
+        code_.l1i_line_lost(pline);
+    }
 
     // InnerShareable::Member
     void icache_invalidated(PhysAddr pa) override;
@@ -139,9 +144,14 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
         for (EventNumber e : lane_map_.events(lane)) totals_.add(e, n);
         if (totals_.dirty) deadline_ = 0;
     }
-    void note_mispredict(Mispredict kind, std::uint64_t wrong_path);
-    /// Moves everything counted into the totals of the present level.
+    /// Of the branch at `pc`, behind which `n` operations were issued in vain.
+    void note_mispredict(Mispredict kind, std::uint64_t n, std::uint64_t pc, bool taken);
+    /// Kernel code in so many lines of text was charged: what it leaves in the predictor. Returns how many were mispredicted.
+    virtual unsigned kernel_branches(std::uint64_t pc, unsigned lines) = 0;
+    /// Moves everything counted into the totals of the present level, but for what kernel code has, which is moved when
+    /// somebody asks for it.
     void flush() const;
+    void flush_kernel() const;
     void stop_soon() { deadline_ = 0; }
 
     struct FastCounts {
@@ -183,6 +193,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     std::vector<FunctionalPage> functional_pages_; ///< kFunctionalPages of them in fast-forward
 
     const CoreConfig config_;
+    const CoreQuirks quirks_;
     const CoreTables& tables_;
     mutable StallCounts stalls_;
 
@@ -232,10 +243,19 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     void kernel_boundary();
     void take_irq_at_el1();
     void run_lump(const Lump& lump);
+    bool boundary_due() const { return totals_.dirty || rearm_ || deadline_ <= cycle_; }
     bool in_one_piece(std::uint64_t cycles);
     void walk_code(std::uint64_t instructions);
+    unsigned exception_entry() const {
+        return quirks_.exception_entry ? quirks_.exception_entry : tables_.costs.exception_entry;
+    }
     void spend(std::uint64_t instructions, std::uint64_t cycles);
-    void touch_kernel_lines(const KernelWork& work);
+    KernelCharge& charge_for(const KernelWork& work);
+    void touch_kernel_code(const KernelWork& work, unsigned lines, KernelFootprint& f);
+    void touch_kernel_data(const KernelWork& work, unsigned lines, bool lines_gone, KernelFootprint& f);
+    std::uint64_t add_footprint(const KernelFootprint& f, KernelLanes& counts) const;
+    void run_charge(std::uint64_t instructions, std::uint64_t cycles, const KernelLanes& counts);
+    void note_wrong_path(std::uint64_t pc, std::uint64_t n);
     SysRegOutcome transact(SysReg reg, std::uint64_t& value, bool write, ExceptionLevel el);
     unsigned sysreg_cost(SysReg reg, bool write) const;
     bool fault(std::uint64_t va, std::uint8_t status, bool write, bool maintenance = false);
@@ -295,17 +315,9 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     sc_core::sc_event irq_event_;
 
     mutable std::uint64_t flushed_cycle_{};
-    mutable bool user_counts_{}; ///< something may have been counted at EL0 since the last flush
-    /// Lanes that native kernel code feeds.
-    static constexpr std::array kKernelLanes{
-        Lane::instruction, Lane::load,           Lane::store,           Lane::read_hit,
-        Lane::write_hit,   Lane::branch_immed,   Lane::branch_indirect, Lane::branch_return,
-        Lane::branch_cond, Lane::branch_taken,   Lane::cond_mispredict, Lane::data_processing,
-        Lane::fetch,       Lane::stall_frontend, Lane::stall_backend};
-    /// One for each and some that stay 0, so that they are added by fours.
-    using KernelCounts = std::array<std::uint64_t, (kKernelLanes.size() + 3) / 4 * 4>;
-    mutable KernelCounts kernel_lanes_{}; ///< counted at EL1 since the last flush
-    mutable bool kernel_counts_{};        ///< any
+    mutable bool user_counts_{};         ///< something may have been counted at EL0 since the last flush
+    mutable KernelLanes kernel_lanes_{}; ///< counted at EL1 since the last flush, and what is left of a whole one
+    mutable bool kernel_counts_{};       ///< any
     a64::CpuState* attached_{};
     std::uint32_t attached_clock_{};
     std::vector<Loss> losses_; ///< since the port was detached
@@ -313,7 +325,11 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     std::uint32_t recency_{};
     std::uint64_t kernel_pc_{};
     std::uint64_t kernel_function_{}, kernel_function_bytes_{}; ///< of the work being charged
-    std::uint64_t kernel_line_{};
+    std::uint64_t kernel_cycles_{};                             ///< what is left of a cycle, in 1/kKernelRate
+    std::vector<KernelCharge> kernel_charges_;
+    /// Things lost so far that kernel code may have left in L1I and instruction TLB, in the L1D, and in the data TLB.
+    std::uint64_t code_losses_{1}, data_losses_{1}, page_losses_{1};
+    bool interrupted_{};         ///< the last exit from EL0 was for an interrupt
     std::uint64_t bus_cycles_{}; ///< what the target of the last transaction added
     tlm::tlm_generic_payload sysreg_payload_;
     CoreStats stats_;

@@ -35,9 +35,12 @@ template <class Pipe>
 class CoreImpl final : public CoreBase {
   public:
     template <class... PipeArgs>
-    CoreImpl(sc_core::sc_module_name name, const CoreConfig& config, const CoreTables& tables,
+    CoreImpl(sc_core::sc_module_name name, const CoreConfig& config, const CoreQuirks& quirks, const CoreTables& tables,
              mem::PhysicalMemory& memory, const PredictorParams& predictor, const PipeArgs&... args)
-        : CoreBase(name, config, tables, memory), predictor_(predictor), pipe_(stalls_, args...), counter_(stalls_) {
+        : CoreBase(name, config, quirks, tables, memory),
+          predictor_(predictor),
+          pipe_(stalls_, args...),
+          counter_(stalls_) {
         choose_handlers();
     }
 
@@ -89,7 +92,7 @@ class CoreImpl final : public CoreBase {
         Resolution r;
         if constexpr (!P::kSimple) r = predictor_.resolve(kind, pc, taken, target);
         if (__builtin_expect(r.mispredict != Mispredict::none, 0)) {
-            note_mispredict(r.mispredict, pipe.wrong_path(resolved));
+            note_mispredict(r.mispredict, pipe.wrong_path(resolved), pc, taken);
             pipe.mispredict(resolved);
             return true;
         }
@@ -102,7 +105,7 @@ class CoreImpl final : public CoreBase {
         const bool right = predictor_.conditional(pc, taken) == taken;
         const std::uint8_t bubble = predictor_.taken_to(pc, taken, target);
         if (__builtin_expect(!right, 0)) {
-            note_mispredict(Mispredict::direction, pipe_.wrong_path(resolved));
+            note_mispredict(Mispredict::direction, pipe_.wrong_path(resolved), pc, taken);
             pipe_.mispredict(resolved);
             return true;
         }
@@ -116,6 +119,7 @@ class CoreImpl final : public CoreBase {
         return credit_ > b.cycles;
     }
     static unsigned quotient_bits(const a64::CpuState& s, const a64::Insn& i);
+    unsigned kernel_branches(std::uint64_t pc, unsigned lines) override;
 
     BranchPredictor predictor_;
     Pipe pipe_;
@@ -240,6 +244,16 @@ unsigned CoreImpl<Pipe>::quotient_bits(const a64::CpuState& s, const a64::Insn& 
     };
     const int n = std::bit_width(magnitude(s.x[i.rn])), d = std::bit_width(magnitude(s.x[i.rm]));
     return d == 0 || n < d ? 0u : static_cast<unsigned>(n - d + 1);
+}
+
+template <class Pipe>
+unsigned CoreImpl<Pipe>::kernel_branches(std::uint64_t pc, unsigned lines) {
+    if constexpr (Pipe::kSimple) {
+        (void)pc, (void)lines;
+        return 0;
+    } else {
+        return predictor_.pass_through(pc, lines);
+    }
 }
 
 template <class Pipe>

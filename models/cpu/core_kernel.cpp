@@ -9,12 +9,7 @@
 namespace rkperf::cpu {
 namespace {
 
-constexpr std::uint64_t kRate = 1024; // denominator of KernelRates
-constexpr unsigned kDebugOp0 = 2;     // of the encodings of debug registers
-
-/// Where the kernel's text and per-core data lie in physical memory, for their footprint in the caches: the first 16 MiB
-/// from 2 MiB above the start of DRAM (Linux's image on the RK3588 starts there), data after it.
-constexpr std::uint64_t kTextBase = 0x200000, kTextBytes = 0x1000000, kDataBytes = 0x4000;
+constexpr unsigned kDebugOp0 = 2; // of the encodings of debug registers
 
 } // namespace
 
@@ -22,22 +17,17 @@ constexpr std::uint64_t kTextBase = 0x200000, kTextBytes = 0x1000000, kDataBytes
 struct CoreBase::Lump {
     std::uint64_t units{}; ///< instructions, or cycles if there are none
     std::uint64_t cycles{};
-    KernelCounts counts{}; ///< of kKernelLanes
-    bool walks_code{};     ///< a unit is an instruction of the function being charged
+    KernelLanes counts{}; ///< of kKernelLanes
+    bool walks_code{};    ///< a unit is an instruction of the function being charged
 
-    static constexpr std::size_t place(Lane lane) {
-        return static_cast<std::size_t>(std::find(kKernelLanes.begin(), kKernelLanes.end(), lane) -
-                                        kKernelLanes.begin());
-    }
     template <Lane lane>
     void set(std::uint64_t n) {
-        static_assert(place(lane) < kKernelLanes.size());
-        counts[place(lane)] = n;
+        counts[kernel_lane<lane>()] = n;
     }
     std::uint64_t count(Lane lane) const {
         if (lane == Lane::cycle) return cycles;
-        const std::size_t i = place(lane);
-        return i < counts.size() ? counts[i] : 0;
+        const auto* const at = std::find(kKernelLanes.begin(), kKernelLanes.end(), lane);
+        return at == kKernelLanes.end() ? 0 : counts[static_cast<std::size_t>(at - kKernelLanes.begin())];
     }
 
     static std::uint64_t share(std::uint64_t total, std::uint64_t i, std::uint64_t n) {
@@ -66,14 +56,6 @@ struct CoreBase::Lump {
 
 void CoreBase::run_lump(const Lump& lump) {
     std::uint64_t done = 0;
-    if (in_one_piece(lump.cycles)) {
-        std::uint64_t* __restrict to = kernel_lanes_.data();
-        for (std::size_t i = 0; i < kernel_lanes_.size(); ++i) to[i] += lump.counts[i];
-        kernel_counts_ = true;
-        cycle_ += lump.cycles;
-        if (lump.walks_code) walk_code(lump.units);
-        return;
-    }
     while (done < lump.units) {
         std::uint64_t next = lump.units;
         if (deadline_ - cycle_ <= lump.cycles)
@@ -104,7 +86,7 @@ void CoreBase::run_lump(const Lump& lump) {
 /// At EL1, after what is due: nothing happens in the next `cycles`, and nobody looks, so that events get their counts when
 /// somebody does (kernel_lanes_).
 bool CoreBase::in_one_piece(std::uint64_t cycles) {
-    if (totals_.dirty || rearm_ || deadline_ <= cycle_) kernel_boundary();
+    if (boundary_due()) kernel_boundary();
     return armed_.empty() && deadline_ > cycle_ + cycles;
 }
 
@@ -119,8 +101,8 @@ void CoreBase::spend(std::uint64_t instructions, std::uint64_t cycles) {
     if (!instructions && !cycles) return;
     stats_.kernel_instructions += instructions;
     if (in_one_piece(cycles)) {
-        kernel_lanes_[Lump::place(Lane::instruction)] += instructions;
-        kernel_lanes_[Lump::place(Lane::data_processing)] += instructions;
+        kernel_lanes_[kernel_lane<Lane::instruction>()] += instructions * kKernelRate;
+        kernel_lanes_[kernel_lane<Lane::data_processing>()] += instructions * kKernelRate;
         kernel_counts_ = true;
         cycle_ += cycles;
         return;
@@ -133,57 +115,28 @@ void CoreBase::spend(std::uint64_t instructions, std::uint64_t cycles) {
     run_lump(l);
 }
 
-void CoreBase::charge(const KernelWork& work) {
-    const KernelRates& k = tables_.kernel;
-    kernel_pc_ = work.code_address;
-    kernel_function_ = work.function;
-    kernel_function_bytes_ = work.function_bytes;
-    if (!simple_) touch_kernel_lines(work);
+void CoreBase::run_charge(std::uint64_t instructions, std::uint64_t cycles, const KernelLanes& counts) {
+    if (armed_.empty() && !boundary_due() && deadline_ > cycle_ + cycles) {
+        std::uint64_t* __restrict to = kernel_lanes_.data();
+        for (std::size_t i = 0; i < kernel_lanes_.size(); ++i) to[i] += counts[i];
+        kernel_counts_ = true;
+        cycle_ += cycles;
+        walk_code(instructions);
+        return;
+    }
+    flush_kernel();
     Lump l;
-    const std::uint64_t n = work.instructions;
-    l.cycles = simple_ ? n : (n * k.cycles + kRate - 1) / kRate + work.extra_cycles;
-    l.units = n ? n : l.cycles;
-    l.walks_code = n != 0;
-    const std::uint64_t b = work.branches;
-    const std::uint64_t indirect = b * k.branch_indirect / kRate;
-    l.set<Lane::instruction>(n);
-    l.set<Lane::load>(work.loads);
-    l.set<Lane::store>(work.stores);
-    l.set<Lane::read_hit>(work.loads);
-    l.set<Lane::write_hit>(work.stores);
-    l.set<Lane::branch_immed>(b - std::min(b, indirect + b * k.branch_return / kRate));
-    l.set<Lane::branch_indirect>(indirect);
-    l.set<Lane::branch_return>(b * k.branch_return / kRate);
-    l.set<Lane::branch_cond>(b * k.branch_cond / kRate);
-    l.set<Lane::branch_taken>(b * k.branch_taken / kRate);
-    l.set<Lane::cond_mispredict>(simple_ ? 0 : b * k.mispredicts / kRate);
-    l.set<Lane::data_processing>(n - std::min<std::uint64_t>(n, std::uint64_t{work.loads} + work.stores + b));
-    l.set<Lane::fetch>(n * k.fetches / kRate);
-    if (!simple_) {
-        l.set<Lane::stall_frontend>(l.cycles * k.stall_frontend / kRate);
-        l.set<Lane::stall_backend>(l.cycles * k.stall_backend / kRate);
+    l.units = instructions;
+    l.cycles = cycles;
+    l.walks_code = true;
+    for (std::size_t i = 0; i < kKernelLanes.size(); ++i) {
+        const std::uint64_t all = kernel_lanes_[i] + counts[i];
+        l.counts[i] = all / kKernelRate;
+        kernel_lanes_[i] = all % kKernelRate;
     }
-    stats_.kernel_instructions += n;
+    // `counts` may be gone after this: what runs here is charged, too.
+    if (boundary_due()) kernel_boundary();
     run_lump(l);
-}
-
-/// The footprint of kernel code in the caches is modest but not nothing: some of its lines are looked up, in order.
-/// Their hits are part of the lump's own fetches and loads, so only what they displace and miss remains.
-void CoreBase::touch_kernel_lines(const KernelWork& work) {
-    const KernelRates& k = tables_.kernel;
-    const std::uint64_t text = physical_.base().v + kTextBase;
-    const std::uint64_t at = text + work.code_address % kTextBytes;
-    const auto code = std::min<std::uint64_t>(k.code_lines, work.instructions / (kLineSize / 4) + 1);
-    const auto data = std::min<std::uint64_t>(k.data_lines, (work.loads + work.stores) / 8);
-    const std::uint64_t stack = text + kTextBytes + config_.cpu.v * kDataBytes;
-    if (!physical_.contains(PhysAddr(stack), kDataBytes)) return;
-    const std::uint64_t before_end = std::min(code, (text + kTextBytes - at + kLineSize - 1) / kLineSize);
-    memory_.touch_code(PhysAddr(at), before_end, cycle_);
-    memory_.touch_code(PhysAddr(text), code - before_end, cycle_);
-    for (std::uint64_t i = 0; i < data; ++i) {
-        kernel_line_ = (kernel_line_ + 1) % (kDataBytes / kLineSize);
-        memory_.touch_data(PhysAddr(stack + kernel_line_ * kLineSize), i % 2 && work.stores, cycle_);
-    }
 }
 
 void CoreBase::kernel_access(PhysAddr pa, std::uint64_t bytes, bool write) {

@@ -151,12 +151,14 @@ bool CoreBase::check_exclusive(std::uint64_t va, unsigned size) {
 }
 
 void CoreBase::l1d_line_lost(const mem::CacheLine& line, bool write_only) {
+    ++data_losses_;
     if (exclusive_.pline == line.pline && !write_only) exclusive_.valid = false;
     if (line.fast_slot != 0) lose({write_only ? Loss::line_writes : Loss::line, line.pline, line.fast_slot});
     if (last_slow_host_ == physical_.host(PhysAddr(line.pline << kLineShift))) last_slow_line_ = ~0ull;
 }
 
 void CoreBase::dtlb_entry_lost(std::uint64_t vpn, std::uint64_t fast_lines) {
+    ++page_losses_;
     last_slow_line_ = ~0ull;
     if (vpn == ~std::uint64_t{0}) {
         lose({Loss::everything, 0});
@@ -166,6 +168,7 @@ void CoreBase::dtlb_entry_lost(std::uint64_t vpn, std::uint64_t fast_lines) {
 }
 
 void CoreBase::itlb_entry_lost(std::uint64_t vpn) {
+    ++code_losses_;
     if (vpn == ~std::uint64_t{0}) {
         fetch_pages_.fill(FetchPage{});
     } else if (FetchPage& p = fetch_pages_[vpn % kFetchPages]; p.vpn == vpn) {

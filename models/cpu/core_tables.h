@@ -33,16 +33,24 @@ struct SystemCosts {
 /// How native kernel code, of which only instruction counts are known, is spread over time and events at EL1.
 struct KernelRates {
     // Rational numbers: numerator per 1024.
-    std::uint64_t cycles{};              ///< per instruction
-    std::uint64_t mispredicts{};         ///< per branch
-    std::uint64_t branch_indirect{};     ///< per branch, not returns
-    std::uint64_t branch_return{};       ///< per branch
-    std::uint64_t branch_cond{};         ///< per branch
-    std::uint64_t branch_taken{};        ///< per branch
-    std::uint64_t stall_frontend{};      ///< per cycle
-    std::uint64_t stall_backend{};       ///< per cycle
-    std::uint64_t fetches{};             ///< per instruction
-    unsigned code_lines{}, data_lines{}; ///< lines that one charge touches at most
+    std::uint64_t cycles{};                                             ///< per instruction
+    std::uint64_t mispredicts{};                                        ///< per branch
+    std::uint64_t branch_indirect{};                                    ///< per branch, not returns
+    std::uint64_t branch_return{};                                      ///< per branch
+    std::uint64_t branch_cond{};                                        ///< per branch
+    std::uint64_t branch_taken{};                                       ///< per branch
+    std::uint64_t stall_frontend{};                                     ///< per cycle
+    std::uint64_t stall_backend{};                                      ///< per cycle
+    std::uint64_t fetches{};                                            ///< per instruction
+    std::uint64_t load_acquire{}, store_release{}, dmb{}, dsb{}, isb{}; ///< per instruction
+    std::uint64_t code_wait{}; ///< per cycle that a line of code or its translation was late
+    std::uint64_t data_wait{}; ///< per cycle that data were late
+    // Whole numbers.
+    std::uint64_t wrong_path{};        ///< operations issued in vain per misprediction
+    std::uint64_t mispredict_cycles{}; ///< per misprediction beyond those that the rates above have
+    /// Lines that one charge touches at most. It touches one of code for each 16 instructions, as straight code does, and
+    /// one of data for each eight accesses (estimates: the oracle has instruction counts only, no caches).
+    unsigned code_lines{}, data_lines{};
 };
 
 struct CoreTables {

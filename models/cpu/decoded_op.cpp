@@ -31,11 +31,15 @@ std::uint32_t ordering(std::uint32_t raw) {
     return (acquire ? bit(Lane::load_acquire) : 0) | (release ? bit(Lane::store_release) : 0);
 }
 
+/// STADD and its like: the atomics that give nothing back (Rt = 31, no acquire) are stores only.
+bool is_store_atomic(std::uint32_t raw) { return (raw & 0x3fa08c1f) == 0x3820001f; }
+
 std::uint32_t kind_lanes(const Insn& i) {
     switch (i.kind) {
         case InsnKind::load: return bit(Lane::load) | ordering(i.raw);
         case InsnKind::store: return bit(Lane::store) | ordering(i.raw);
-        case InsnKind::load_store: return bit(Lane::load) | bit(Lane::store) | ordering(i.raw);
+        case InsnKind::load_store:
+            return (is_store_atomic(i.raw) ? 0 : bit(Lane::load)) | bit(Lane::store) | ordering(i.raw);
         case InsnKind::exclusive_load: return bit(Lane::load) | bit(Lane::load_exclusive) | ordering(i.raw);
         case InsnKind::exclusive_store: return ordering(i.raw); // store: only if it passes
         case InsnKind::branch_immed:

@@ -43,8 +43,18 @@ enum class Lane : std::uint8_t {
     // Noted one by one.
     read_slow = fast_count, ///< data access that CoreMemory has counted
     write_slow,
-    wrong_path, ///< operations issued past a mispredicted branch
+    wrong_path, ///< operations issued past a mispredicted branch; those of a kind are told apart below
+    wrong_load,
+    wrong_store,
+    wrong_data_processing,
+    wrong_simd,
+    wrong_fp,
+    wrong_crypto,
+    wrong_branch_immed,
+    wrong_branch_indirect,
+    wrong_branch_return,
     isb,
+    core_isb, ///< put in by the core itself
     cond_mispredict,
     indirect_mispredict, ///< not returns
     return_mispredict,

@@ -52,8 +52,8 @@ constexpr cpu::SystemCosts kCosts{
 
 // Est.: kernel paths run at low IPC; shares of 1024.
 constexpr cpu::KernelRates kKernel{
-    .cycles = 1700,
-    .mispredicts = 35,
+    .cycles = 1450,
+    .mispredicts = 18,
     .branch_indirect = 60,
     .branch_return = 110,
     .branch_cond = 600,
@@ -61,8 +61,16 @@ constexpr cpu::KernelRates kKernel{
     .stall_frontend = 250,
     .stall_backend = 330,
     .fetches = 340,
-    .code_lines = 8,
-    .data_lines = 4,
+    .load_acquire = 6, // locks, reference counts
+    .store_release = 4,
+    .dmb = 2,
+    .dsb = 1,
+    .isb = 1,
+    .code_wait = 1024,
+    .data_wait = 1024,
+    .mispredict_cycles = 8,
+    .code_lines = 96,
+    .data_lines = 48,
 };
 
 } // namespace
@@ -75,10 +83,10 @@ const cpu::CoreTables& tables() {
 }
 
 std::unique_ptr<cpu::Core> make_core(sc_core::sc_module_name name, const cpu::CoreConfig& config,
-                                     mem::PhysicalMemory& memory) {
+                                     mem::PhysicalMemory& memory, const cpu::CoreQuirks& quirks) {
     if (config.simple)
-        return std::make_unique<cpu::CoreImpl<cpu::SimplePipe>>(name, config, tables(), memory, kPredictor);
-    return std::make_unique<cpu::CoreImpl<Pipeline>>(name, config, tables(), memory, kPredictor, kPipeline);
+        return std::make_unique<cpu::CoreImpl<cpu::SimplePipe>>(name, config, quirks, tables(), memory, kPredictor);
+    return std::make_unique<cpu::CoreImpl<Pipeline>>(name, config, quirks, tables(), memory, kPredictor, kPipeline);
 }
 
 } // namespace rkperf::cpu_a55

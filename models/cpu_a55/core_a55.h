@@ -3,6 +3,7 @@
 #pragma once
 
 #include "models/cpu/core.h"
+#include "models/cpu/core_quirks.h"
 #include "models/cpu/core_tables.h"
 
 #include <memory>
@@ -13,6 +14,10 @@ namespace rkperf::cpu_a55 {
 const cpu::CoreTables& tables();
 
 std::unique_ptr<cpu::Core> make_core(sc_core::sc_module_name name, const cpu::CoreConfig& config,
-                                     mem::PhysicalMemory& memory);
+                                     mem::PhysicalMemory& memory, const cpu::CoreQuirks& quirks);
+inline std::unique_ptr<cpu::Core> make_core(sc_core::sc_module_name name, const cpu::CoreConfig& config,
+                                            mem::PhysicalMemory& memory) {
+    return make_core(name, config, memory, {});
+}
 
 } // namespace rkperf::cpu_a55

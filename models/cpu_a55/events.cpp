@@ -140,6 +140,7 @@ constexpr cpu::LaneEvent kLanes[] = {
     {Lane::branch_indirect, BR_RETIRED},
     {Lane::branch_return, BR_RETIRED},
     {Lane::isb, BR_RETIRED},
+    {Lane::core_isb, BR_RETIRED},
     {Lane::branch_immed, BR_PRED},
     {Lane::branch_indirect, BR_PRED},
     {Lane::branch_return, BR_PRED},

@@ -131,7 +131,12 @@ void Pipeline::system(const DecodedOp& op, std::uint64_t ready) {
     if (op.insn.kind == a64::InsnKind::barrier_dmb) return;
     next_cycle();
     if (done > issue_) {
-        stalls_.add(op.insn.kind == a64::InsnKind::isb ? Lane::stall_frontend : Lane::stall_backend, done - issue_);
+        if (op.insn.kind == a64::InsnKind::isb) {
+            stalls_.add(Lane::stall_frontend, done - issue_);
+        } else {
+            stalls_.add(Lane::stall_backend, done - issue_);
+            stalls_.add(Lane::stall_interlock, done - issue_);
+        }
         issue_ = done;
     }
     fetch_ = std::max(fetch_, issue_);

@@ -53,8 +53,8 @@ constexpr cpu::SystemCosts kCosts{
 
 // Est.: kernel paths run at low IPC; shares of 1024.
 constexpr cpu::KernelRates kKernel{
-    .cycles = 1024,
-    .mispredicts = 20,
+    .cycles = 840,
+    .mispredicts = 10,
     .branch_indirect = 60,
     .branch_return = 110,
     .branch_cond = 600,
@@ -62,8 +62,17 @@ constexpr cpu::KernelRates kKernel{
     .stall_frontend = 230,
     .stall_backend = 260,
     .fetches = 340,
-    .code_lines = 12,
-    .data_lines = 6,
+    .load_acquire = 6, // locks, reference counts
+    .store_release = 4,
+    .dmb = 2,
+    .dsb = 1,
+    .isb = 1,
+    .code_wait = 768, // the front end runs ahead
+    .data_wait = 512, // misses overlap
+    .wrong_path = 24, // est.: a window that fills at 4 a cycle until the branch is resolved
+    .mispredict_cycles = 11,
+    .code_lines = 96,
+    .data_lines = 48,
 };
 
 } // namespace
@@ -76,10 +85,10 @@ const cpu::CoreTables& tables() {
 }
 
 std::unique_ptr<cpu::Core> make_core(sc_core::sc_module_name name, const cpu::CoreConfig& config,
-                                     mem::PhysicalMemory& memory) {
+                                     mem::PhysicalMemory& memory, const cpu::CoreQuirks& quirks) {
     if (config.simple)
-        return std::make_unique<cpu::CoreImpl<cpu::SimplePipe>>(name, config, tables(), memory, kPredictor);
-    return std::make_unique<cpu::CoreImpl<Pipeline>>(name, config, tables(), memory, kPredictor, kPipeline);
+        return std::make_unique<cpu::CoreImpl<cpu::SimplePipe>>(name, config, quirks, tables(), memory, kPredictor);
+    return std::make_unique<cpu::CoreImpl<Pipeline>>(name, config, quirks, tables(), memory, kPredictor, kPipeline);
 }
 
 } // namespace rkperf::cpu_a76

@@ -166,7 +166,7 @@ Timing PrivateCaches::fetch(std::uint64_t pline, std::uint64_t now, CacheLine** 
     return {.ready = f.ready, .level = f.level};
 }
 
-void PrivateCaches::touch_code(std::uint64_t pline, std::uint64_t lines, std::uint64_t now) {
+std::uint64_t PrivateCaches::touch_code(std::uint64_t pline, std::uint64_t lines, std::uint64_t now) {
     std::uint64_t hits = 0;
     for (const std::uint64_t end = pline + lines; pline != end; ++pline) {
         // Kernel code comes again and again: where a line was last time.
@@ -176,23 +176,23 @@ void PrivateCaches::touch_code(std::uint64_t pline, std::uint64_t lines, std::ui
             l->stamp = ++inner_clock_;
             ++hits;
         } else {
-            fetch(pline, now, &l);
+            now = std::max(now, fetch(pline, now, &l).ready);
         }
     }
     if (hits) count(ev::L1I_CACHE, hits);
+    return now;
 }
 
-void PrivateCaches::touch_data(std::uint64_t pline, bool write, std::uint64_t now) {
+Timing PrivateCaches::touch_data(std::uint64_t pline, bool write, std::uint64_t now) {
     // As with code, where the line was last time: what is left of load() and store() then.
     CacheLine*& last = touched_data_[pline % touched_data_.size()];
     if (last && last->pline == pline && stream_.line() != pline && !(write && last->state == State::shared)) {
         count(ev::L1D_CACHE);
         count(write ? ev::L1D_CACHE_WR : ev::L1D_CACHE_RD);
         if (write) last->state = State::modified;
-        l1d_hit(*last, now, !write);
-        return;
+        return l1d_hit(*last, now, !write);
     }
-    write ? store(pline, 0, kTouchedBytes, now, &last) : load(pline, now, &last);
+    return write ? store(pline, 0, kTouchedBytes, now, &last) : load(pline, now, &last);
 }
 
 Timing PrivateCaches::walk_read(std::uint64_t pline, std::uint64_t now) {

@@ -34,8 +34,8 @@ class PrivateCaches final : public SnoopPort {
     PrivateCaches(const CoreMemoryParams& params, const PhysicalMemory& memory, EventTotals& totals, DsuPort& dsu);
 
     Timing access(PhysAddr pa, Access kind, std::uint64_t now, CacheLine** line, unsigned bytes);
-    void touch_code(std::uint64_t pline, std::uint64_t lines, std::uint64_t now);
-    void touch_data(std::uint64_t pline, bool write, std::uint64_t now);
+    std::uint64_t touch_code(std::uint64_t pline, std::uint64_t lines, std::uint64_t now);
+    Timing touch_data(std::uint64_t pline, bool write, std::uint64_t now);
     std::uint64_t drain(std::uint64_t now);
     Timing clean_line(std::uint64_t pline, bool invalidate, std::uint64_t now);
     void invalidate_icache();

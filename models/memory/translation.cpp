@@ -9,6 +9,8 @@ namespace ev = pmu_event;
 
 namespace {
 
+/// Not an ASID of 16 bits.
+constexpr std::uint32_t kKernelAsid = 0x10000;
 constexpr EventNumber kNoEvent = 0;
 /// Bits 55:48 of an address without its tag byte: not zero, and TTBR0 translates nothing.
 constexpr std::uint64_t kAboveTtbr0 = 0xffull << desc::kVaBits;
@@ -64,6 +66,7 @@ TranslationUnit::TranslationUnit(const CoreMemoryParams& params, const PhysicalM
       walkers_(std::max(params.walks_in_flight, 1u)) {}
 
 Translation TranslationUnit::data(VirtAddr va, bool write, bool kernel, std::uint64_t now) {
+    if (kernel && va.v >> 63) return this->kernel(va, write, now);
     const Side& side = write ? kWrite : kRead;
     count(side.access);
     count(side.access_dir);
@@ -144,6 +147,69 @@ Translation TranslationUnit::miss(L1Tlb& tlb, const Side& side, VirtAddr va, std
                 .stamp = ++clock});
     t.entry = &e;
     return t;
+}
+
+Translation TranslationUnit::kernel(VirtAddr va, bool write, std::uint64_t now) {
+    const bool fetch = va.v >= kKernelText;
+    const Side& side = fetch ? kFetch : write ? kWrite : kRead;
+    const unsigned level = fetch ? desc::kLastLevel - 1 : desc::kLastLevel;
+    const std::uint64_t vpn = (va.v & ~(desc::span(level) - 1)) >> kPageShift;
+    L1Tlb& tlb = fetch ? itlb_ : dtlb_;
+    std::uint32_t& clock = fetch ? fetch_clock_ : *clock_;
+    count(side.access);
+    if (side.access_dir != kNoEvent) count(side.access_dir);
+    Translation t{.entry = tlb.find(vpn, kKernelAsid)};
+    if (t.entry) {
+        t.entry->stamp = ++clock;
+        return t;
+    }
+    t.missed = true;
+    count(side.refill);
+    if (side.refill_dir != kNoEvent) count(side.refill_dir);
+    count(ev::L2D_TLB);
+    count(side.l2_dir);
+    std::uint64_t ready = now + p_.l2tlb_hit;
+    if (!l2tlb_.find(vpn, kKernelAsid)) {
+        count(side.walk);
+        ready = kernel_walk(va, level, ready);
+        count(ev::L2D_TLB_REFILL);
+        count(side.l2_refill_dir);
+        l2tlb_.insert(vpn, kKernelAsid, {.level = level, .writable = true, .exec = fetch, .global = true});
+    }
+    t.cycles = static_cast<std::uint32_t>(ready - now);
+    TlbEntry& e = tlb.victim(clock);
+    if (e.valid && listener_)
+        fetch ? listener_->itlb_entry_lost(e.vpn) : listener_->dtlb_entry_lost(e.vpn, e.fast_lines);
+    tlb.set(e, {.vpn = vpn,
+                .asid = kKernelAsid,
+                .valid = true,
+                .global = true,
+                .writable = true,
+                .exec = fetch,
+                .level = static_cast<std::uint8_t>(level),
+                .stamp = ++clock});
+    t.entry = &e;
+    return t;
+}
+
+std::uint64_t TranslationUnit::kernel_walk(VirtAddr va, unsigned leaf_level, std::uint64_t now) {
+    const PhysAddr tables(memory_.base().v + kKernelTables);
+    constexpr std::uint64_t kTables = 16; // of the last level, and as many above
+    const auto read = [&](std::uint64_t table, unsigned level) {
+        const PhysAddr at(tables.v + table * kPageSize + 8 * desc::index(va, level));
+        now = caches_.access(at, Access::walk, now + p_.walk_step, nullptr, 8).ready;
+    };
+    WalkState state;
+    count(ev::L2D_LLWALK_TLB);
+    if (!walk_cache_.find(va, leaf_level, kKernelAsid, state)) {
+        count(ev::L2D_L2WALK_TLB);
+        read(kTables + (va.v >> desc::shift(leaf_level - 1)) % kTables, leaf_level - 1);
+        state = WalkState{.table = tables, .level = leaf_level};
+        walk_cache_.insert(va, kKernelAsid, state);
+        count(ev::L2D_LLWALK_TLB_REFILL);
+    }
+    read((va.v >> desc::shift(leaf_level)) / 512 % kTables, leaf_level);
+    return now;
 }
 
 WalkState TranslationUnit::first_table(VirtAddr va) {

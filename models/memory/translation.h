@@ -16,9 +16,15 @@ namespace rkperf::mem {
 
 class TranslationUnit {
   public:
+    /// The kernel's text begins here (KIMAGE_VADDR with 48-bit addresses); below it in the upper half is its data.
+    static constexpr std::uint64_t kKernelText = 0xffff800008000000;
+    /// Where the walks for it read, from the start of the memory on: 128 KiB.
+    static constexpr std::uint64_t kKernelTables = 0x1400000;
+
     TranslationUnit(const CoreMemoryParams& params, const PhysicalMemory& memory, EventTotals& totals,
                     PrivateCaches& caches);
 
+    /// With `kernel`, an address of the upper half is the kernel's own: kernel_code in its text, else its data.
     Translation data(VirtAddr va, bool write, bool kernel, std::uint64_t now);
     Translation fetch(VirtAddr va, std::uint64_t now);
 
@@ -38,6 +44,11 @@ class TranslationUnit {
     Translation miss(L1Tlb& tlb, const Side& side, VirtAddr va, std::uint64_t now);
     /// Walks: fills `leaf`, or returns false and sets `status`. `ready` in: start, out: end.
     bool walk(VirtAddr va, Leaf& leaf, std::uint8_t& status, std::uint64_t& ready);
+    /// The kernel's own code and data, whose tables nobody writes: text in blocks of 2 MiB, data in pages (as with
+    /// CONFIG_RODATA_FULL), entries global. Translates nothing, only holds, times and counts.
+    Translation kernel(VirtAddr va, bool write, std::uint64_t now);
+    /// The last steps of a walk for the kernel; returns when it has ended.
+    std::uint64_t kernel_walk(VirtAddr va, unsigned leaf_level, std::uint64_t now);
     WalkState first_table(VirtAddr va);
     void count(EventNumber e) { totals_.add(e); }
 

@@ -151,7 +151,7 @@ class Loader {
             fault(at, name, "is a value, not a table");
         else
             fault(at, name,
-                  "is not a table of a machine description; there are memory, sim, gic, pmu, kernel and "
+                  "is not a table of a machine description; there are memory, sim, gic, quirks, pmu, kernel and "
                   "[[cluster]]");
     }
 

@@ -118,6 +118,19 @@ const std::array kKeys{
               [](ConfigDraft& d, std::size_t c, const ConfigValue& v) {
                   d.clusters[c].capacity = static_cast<unsigned>(std::get<std::int64_t>(v));
               }},
+    ConfigKey{"cluster.exception_entry",
+              Kind::integer,
+              1,
+              1000,
+              {},
+              "cycles from the last instruction before an exception to the first of its vector",
+              [](const ConfigDraft& d, std::size_t c) -> ConfigValue {
+                  const ClusterConfig& k = d.clusters[c];
+                  return number(k.exception_entry.value_or(default_exception_entry(k.core)));
+              },
+              [](ConfigDraft& d, std::size_t c, const ConfigValue& v) {
+                  d.clusters[c].exception_entry = static_cast<unsigned>(std::get<std::int64_t>(v));
+              }},
     ConfigKey{"cpu.freq",
               Kind::frequency,
               10 * kMHz,
@@ -158,6 +171,12 @@ const std::array kKeys{
     member<&M::gic_spi_delay_ps>("gic.spi_delay", Kind::time, 0, kMicro, "from a device to the core"),
     member<&M::pseudo_nmi>("irqchip.pseudo_nmi", Kind::boolean, 0, 0,
                            "the kernel masks interrupts by priority, and the PMU's is an NMI"),
+    member<&M::a55_br_retired_isb>("quirks.a55_br_retired_isb", Kind::boolean, 0, 0,
+                                   "Cortex-A55: BR_RETIRED counts ISB, the core's own too"),
+    member<&M::a76_no_pc_write_retired>("quirks.a76_no_pc_write_retired", Kind::boolean, 0, 0,
+                                        "Cortex-A76: there is no event 0x0C, so no 'branches'"),
+    member<&M::wfi_stops_cycles>("quirks.wfi_stops_cycles", Kind::boolean, 0, 0,
+                                 "cycle counters stand while a CPU waits in WFI"),
     ConfigKey{"pmu.shape", Kind::choice, 0, 0, kPmus,
               "nodes of the device tree: one PMU over all CPUs (Rockchip's kernel), or one for each kind, or fewer",
               [](const ConfigDraft& d, std::size_t) -> ConfigValue { return name_of(kPmus, d.machine.pmu); },
@@ -270,7 +289,7 @@ unsigned default_exception_entry(CoreKind kind) {
 
 ConfigDraft ConfigDraft::rk3588() {
     ConfigDraft d;
-    d.clusters = {{CoreKind::cortex_a55, 4, {}, {}}, {CoreKind::cortex_a76, 4, {}, {}}};
+    d.clusters = {{CoreKind::cortex_a55, 4, {}, {}, {}}, {CoreKind::cortex_a76, 4, {}, {}, {}}};
     return d;
 }
 
@@ -279,8 +298,9 @@ MachineConfig ConfigDraft::expand() const {
     m.cpus.clear();
     for (const ClusterConfig& c : clusters)
         for (unsigned i = 0; i < c.cpus; ++i)
-            m.cpus.push_back(
-                {c.core, c.hertz.value_or(default_hertz(c.core)), c.capacity.value_or(default_capacity(c.core))});
+            m.cpus.push_back({c.core, c.hertz.value_or(default_hertz(c.core)),
+                              c.capacity.value_or(default_capacity(c.core)),
+                              c.exception_entry.value_or(default_exception_entry(c.core))});
     // Frequency domains of the RK3588: the small cores together, the big ones in pairs.
     for (const auto& [cpu, hertz] : cpu_hertz)
         for (std::size_t i = 0; cpu < m.cpus.size() && i < m.cpus.size(); ++i)

@@ -22,6 +22,7 @@ struct ClusterConfig {
     unsigned cpus{1};
     std::optional<std::uint64_t> hertz; ///< absent: the kind's own
     std::optional<unsigned> capacity;   ///< absent: the kind's own
+    std::optional<unsigned> exception_entry;
 };
 
 /// A description while it is being read: clusters not yet expanded to CPUs.

@@ -70,8 +70,8 @@ MachineConfig MachineConfig::rk3588() {
     MachineConfig c;
     // capacity-dmips-mhz 530 and 1024 at the clocks of the highest operating points.
     constexpr unsigned kCapacityA55 = 530 * 1800 / 2400;
-    for (int i = 0; i < 4; ++i) c.cpus.push_back({CoreKind::cortex_a55, 1'800'000'000, kCapacityA55});
-    for (int i = 0; i < 4; ++i) c.cpus.push_back({CoreKind::cortex_a76, 2'400'000'000, 1024});
+    for (int i = 0; i < 4; ++i) c.cpus.push_back({CoreKind::cortex_a55, 1'800'000'000, kCapacityA55, 0});
+    for (int i = 0; i < 4; ++i) c.cpus.push_back({CoreKind::cortex_a76, 2'400'000'000, 1024, 0});
     return c;
 }
 
@@ -111,8 +111,10 @@ Machine::Machine(sc_core::sc_module_name name, const MachineConfig& config, cons
         core.domain = &domain_;
         core.plain = config_.plain_loop;
         core.mode = &mode_;
-        cores_.push_back(a55 ? cpu_a55::make_core(("cpu" + id).c_str(), core, *memory_)
-                             : cpu_a76::make_core(("cpu" + id).c_str(), core, *memory_));
+        const cpu::CoreQuirks quirks{config_.a55_br_retired_isb, config_.a76_no_pc_write_retired,
+                                     config_.wfi_stops_cycles, cc.exception_entry};
+        cores_.push_back(a55 ? cpu_a55::make_core(("cpu" + id).c_str(), core, *memory_, quirks)
+                             : cpu_a76::make_core(("cpu" + id).c_str(), core, *memory_, quirks));
         cpu::Core& c = *cores_.back();
         c.memory().to_dsu.bind(dsu_->from_core[i]);
         dsu_->attach(i, c.memory().snoop_port());
@@ -122,6 +124,7 @@ Machine::Machine(sc_core::sc_module_name name, const MachineConfig& config, cons
         pc.cpu = CpuId(i);
         pc.pmcr_ro = a55 ? kPmcrA55 : kPmcrA76;
         pc.pmceid0 = tables.events.pmceid0;
+        if (!config_.a76_no_pc_write_retired) pc.pmceid0 |= std::uint64_t{1} << pmu_event::PC_WRITE_RETIRED;
         pc.pmceid1 = tables.events.pmceid1;
         pmus_.push_back(std::make_unique<pmu::PmuV3>(("pmu" + id).c_str(), pc, c, gic_->ppi(CpuId(i), kPmuIntid)));
         timers_.push_back(std::make_unique<timer::GenericTimer>(("timer" + id).c_str(), timer::TimerConfig{},

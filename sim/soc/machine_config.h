@@ -25,6 +25,8 @@ struct CpuConfig {
     CoreKind kind{};
     std::uint64_t hertz{};
     unsigned capacity{1024};
+    unsigned
+        exception_entry{}; ///< cycles from an interrupt's acceptance to the first instruction of the vector; 0: the core's
 };
 
 struct MachineConfig {
@@ -40,6 +42,9 @@ struct MachineConfig {
     std::uint64_t warm_up{};         ///< instructions at EL0 that are executed without timing first
     std::uint64_t gic_ppi_delay_ps{40'000}, gic_sgi_delay_ps{100'000}, gic_spi_delay_ps{80'000};
     bool pseudo_nmi{}; ///< irqchip.gicv3_pseudo_nmi of the kernel's command line
+
+    // What the cores' silicon does beside its manuals (cpu::CoreQuirks).
+    bool a55_br_retired_isb{true}, a76_no_pc_write_retired{true}, wfi_stops_cycles{true};
 
     PmuShape pmu{PmuShape::vendor};
     unsigned pmu_intid{23}; ///< the interrupt that the device tree gives the PMU, right or wrong; 0: it names none

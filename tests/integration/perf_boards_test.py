@@ -120,6 +120,10 @@ class Boards(rk.Case):
         """The device tree names another interrupt: counting works, and not one sample comes."""
         self.check({"legacy-0": "counts always-ran", "samples": "0"}, "--set", "pmu.intid=22")
 
+    def test_quirks_can_be_switched_off(self):
+        self.check({"hw-4": "opens opens", "pmceid-armv8_cortex_a76/pc_write_retired": "named"}, "--machine",
+                   "rk3588-mainline", "--set", "quirks.a76_no_pc_write_retired=false")
+
     def test_stat_shows_it(self):
         """perf stat of the time opens the generic type only: a program on big cores is not counted."""
         r = self.ok("stat", "--machine", "rk3588-mainline", "--cpus", "4", "-e", "cpu-clock,branches", "-e",

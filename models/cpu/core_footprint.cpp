@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Charges of native kernel code: what they count, and what they leave in caches, TLBs and predictors.
+#include "models/cpu/core_base.h"
+#include "models/memory/kernel_touch.h"
+
+#include <algorithm>
+
+namespace rkperf::cpu {
+namespace {
+
+/// Where the kernel's text and per-core data lie in physical memory: the first 16 MiB from 2 MiB above the start of DRAM
+/// (Linux's image on the RK3588 starts there), the CPUs' stacks after it.
+constexpr std::uint64_t kTextBase = 0x200000, kTextBytes = 0x1000000, kStackBytes = 0x4000;
+/// Other data of each CPU, and the kernel's translation tables, behind the stacks. The kernel's code on one CPU has no data
+/// in common with another: how far CPUs run ahead of each other would decide who waits for them.
+constexpr std::uint64_t kDataBase = kTextBase + kTextBytes + 0x100000, kDataBytes = 0x10000;
+constexpr std::uint64_t kTablesBase = kDataBase + 0x100000;
+constexpr unsigned kStackLines = 32; ///< of a stack that are in use at a time
+constexpr std::uint64_t kLinearMap = 0xffff000000000000, kImage = 0xffff800008000000;
+
+constexpr unsigned kDataPages = 2;   ///< of a function: one of the stack, one of other data
+constexpr unsigned kChargesLog2 = 9; ///< of the charges that are remembered
+
+constexpr std::uint64_t scaled(std::uint64_t n) { return n * kKernelRate; }
+
+/// `all` in the proportion of `part` to `whole`.
+std::uint64_t portion(std::uint64_t all, std::uint64_t part, std::uint64_t whole) {
+    return whole ? all * part / whole : 0;
+}
+
+void add_mispredicts(const KernelRates& k, std::uint64_t n, KernelLanes& counts) {
+    of<Lane::cond_mispredict>(counts) += n;
+    // What was issued in vain is of the same mix as what retires.
+    const std::uint64_t wrong = n * k.wrong_path;
+    of<Lane::wrong_path>(counts) += wrong;
+    of<Lane::wrong_load>(counts) += wrong / 4;
+    of<Lane::wrong_store>(counts) += wrong / 8;
+    of<Lane::wrong_branch_immed>(counts) += wrong / 6;
+    of<Lane::wrong_data_processing>(counts) += wrong - wrong / 4 - wrong / 8 - wrong / 6;
+}
+
+} // namespace
+
+/// Finds or makes the record of a charge.
+KernelCharge& CoreBase::charge_for(const KernelWork& work) {
+    if (kernel_charges_.empty()) kernel_charges_.resize(1u << kChargesLog2);
+    const std::uint64_t hash = (work.code_address ^ std::uint64_t{work.instructions} << 40) * 0x9e3779b97f4a7c15;
+    KernelCharge& c = kernel_charges_[hash >> (64 - kChargesLog2)];
+    if (c.code_address == work.code_address && c.instructions == work.instructions && c.function == work.function &&
+        c.loads == work.loads && c.stores == work.stores && c.branches == work.branches && c.simple == simple_)
+        return c;
+
+    c = KernelCharge{.code_address = work.code_address,
+                     .function = work.function,
+                     .simple = simple_,
+                     .instructions = work.instructions,
+                     .loads = work.loads,
+                     .stores = work.stores,
+                     .branches = work.branches};
+    const KernelRates& k = tables_.kernel;
+    const std::uint64_t n = work.instructions, b = work.branches;
+    if (physical_.contains(PhysAddr(physical_.base().v + kTextBase), kTablesBase + kDataBytes)) {
+        std::uint64_t lines = std::min<std::uint64_t>(k.code_lines, n / (kLineSize / 4) + 1);
+        if (work.function_bytes) lines = std::clamp<std::uint64_t>(work.function_bytes / kLineSize, 1, lines);
+        c.lines = static_cast<unsigned>(lines);
+        c.data_lines = std::min(k.data_lines, (work.loads + work.stores) / 8);
+    }
+
+    const std::uint64_t indirect = b * k.branch_indirect, returns = b * k.branch_return;
+    const std::uint64_t immed = scaled(b) - std::min(scaled(b), indirect + returns);
+    const std::uint64_t conditional = std::min(immed, b * k.branch_cond);
+    c.cycles = simple_ ? scaled(n) : n * k.cycles;
+    of<Lane::instruction>(c.counts) = scaled(n);
+    of<Lane::load>(c.counts) = of<Lane::read_hit>(c.counts) = scaled(work.loads);
+    of<Lane::store>(c.counts) = of<Lane::write_hit>(c.counts) = scaled(work.stores);
+    of<Lane::branch_immed>(c.counts) = immed;
+    of<Lane::branch_indirect>(c.counts) = indirect;
+    of<Lane::branch_return>(c.counts) = returns;
+    of<Lane::branch_cond>(c.counts) = conditional;
+    of<Lane::branch_taken>(c.counts) = std::clamp(b * k.branch_taken, scaled(b) - conditional, scaled(b));
+    of<Lane::data_processing>(c.counts) =
+        scaled(n - std::min<std::uint64_t>(n, std::uint64_t{work.loads} + work.stores + b));
+    of<Lane::fetch>(c.counts) = n * k.fetches;
+    of<Lane::load_acquire>(c.counts) = std::min(n * k.load_acquire, scaled(work.loads));
+    of<Lane::store_release>(c.counts) = std::min(n * k.store_release, scaled(work.stores));
+    of<Lane::dmb>(c.counts) = n * k.dmb;
+    of<Lane::dsb>(c.counts) = n * k.dsb;
+    of<Lane::isb>(c.counts) = n * k.isb;
+    if (simple_) return c;
+    const std::uint64_t backend = c.cycles * k.stall_backend / kKernelRate;
+    // Its causes at EL1 (estimate): interlocks five eighths, loads a quarter, stores the rest.
+    const std::uint64_t interlock = backend * 5 / 8, load = backend / 4;
+    of<Lane::stall_frontend>(c.counts) = c.cycles * k.stall_frontend / kKernelRate;
+    of<Lane::stall_backend>(c.counts) = backend;
+    of<Lane::stall_interlock>(c.counts) = interlock;
+    of<Lane::stall_interlock_agu>(c.counts) = interlock / 4;
+    of<Lane::stall_load>(c.counts) = load;
+    of<Lane::stall_store>(c.counts) = backend - interlock - load;
+    add_mispredicts(k, std::min(conditional, b * k.mispredicts), c.counts);
+    return c;
+}
+
+void CoreBase::charge(const KernelWork& work) {
+    kernel_pc_ = work.code_address;
+    kernel_function_ = work.function;
+    kernel_function_bytes_ = work.function_bytes;
+    if (!work.instructions) return simple_ ? void() : spend(0, work.extra_cycles);
+    stats_.kernel_instructions += work.instructions;
+    if (boundary_due()) kernel_boundary();
+    KernelCharge& c = charge_for(work);
+    const std::uint64_t scaled_cycles = c.cycles + kernel_cycles_;
+    std::uint64_t cycles = scaled_cycles / kKernelRate;
+    kernel_cycles_ = scaled_cycles % kKernelRate;
+    if (simple_) return run_charge(work.instructions, cycles, c.counts);
+
+    cycles += work.extra_cycles;
+    KernelFootprint f;
+    if (c.code_seen != code_losses_) {
+        touch_kernel_code(work, c.lines, f);
+        c.code_seen = code_losses_;
+    }
+    f.mispredicts = kernel_branches(work.code_address, std::min(c.lines, work.branches));
+    if (const bool lines_gone = c.data_seen != data_losses_; lines_gone || c.pages_seen != page_losses_) {
+        touch_kernel_data(work, lines_gone ? c.data_lines : std::min(c.data_lines, kDataPages), lines_gone, f);
+        c.data_seen = data_losses_;
+        c.pages_seen = page_losses_;
+    }
+    if (!f.any()) return run_charge(work.instructions, cycles, c.counts);
+    KernelLanes counts = c.counts;
+    cycles += add_footprint(f, counts);
+    run_charge(work.instructions, cycles, counts);
+}
+
+/// The lines of its text that the code runs through, and their page. Always the same for the same piece of code.
+void CoreBase::touch_kernel_code(const KernelWork& work, unsigned lines, KernelFootprint& f) {
+    if (!lines) return;
+    const std::uint64_t begin = work.function_bytes ? work.function : work.code_address;
+    const std::uint64_t circle =
+        work.function_bytes ? std::max<std::uint64_t>(work.function_bytes / kLineSize, 1) : lines;
+    const std::uint64_t first = (work.code_address - begin) / kLineSize % circle;
+    const mem::Translation page = memory_.translate_data(VirtAddr(kImage + begin % kTextBytes), false, true, cycle_);
+    std::uint64_t now = cycle_ + page.cycles;
+    const std::uint64_t text = physical_.base().v + kTextBase;
+    // A function's lines are gone through in a circle, and the text may end among them.
+    const auto touch = [&](std::uint64_t line, std::uint64_t n) {
+        const std::uint64_t at = (begin + line * kLineSize) % kTextBytes & ~std::uint64_t{kLineSize - 1};
+        const std::uint64_t before_end = std::min(n, (kTextBytes - at) / kLineSize);
+        now = mem::touch_code(memory_, PhysAddr(text + at), before_end, now);
+        now = mem::touch_code(memory_, PhysAddr(text), n - before_end, now);
+    };
+    const std::uint64_t before_wrap = std::min<std::uint64_t>(lines, circle - first);
+    touch(first, before_wrap);
+    touch(0, lines - before_wrap);
+    f.code = lines;
+    f.code_tlb_wait = page.cycles;
+    f.code_wait = now - cycle_ - page.cycles;
+    if (lines > 1) totals_.add(pmu_event::L1I_TLB, lines - 1);
+}
+
+/// Lines of the CPU's stack and of data that belong to the function, and their two pages. Without `lines_gone` only these
+/// are looked up.
+void CoreBase::touch_kernel_data(const KernelWork& work, unsigned lines, bool lines_gone, KernelFootprint& f) {
+    namespace ev = pmu_event;
+    const std::uint64_t dram = physical_.base().v;
+    const std::uint64_t id = (work.function_bytes ? work.function : work.code_address) / kLineSize;
+    const std::uint64_t stack = kTextBase + kTextBytes + config_.cpu.v * kStackBytes;
+    const std::uint64_t page = (id * 0x9e3779b1u >> 8) % (kDataBytes / kPageSize);
+    const std::uint64_t other = kDataBase + config_.cpu.v * kDataBytes + page * kPageSize;
+    const std::uint64_t now = cycle_ + f.code_wait + f.code_tlb_wait;
+    for (std::uint64_t i = 0; i < lines; ++i) {
+        const bool write = i % 4 == 0 && f.stores < work.stores;
+        if (!write && f.loads >= work.loads) break;
+        const std::uint64_t at = i % 2 == 0 ? stack + (id * 5 + i / 2) % kStackLines * kLineSize
+                                            : other + (id * 7 + i) * kLineSize % kPageSize;
+        std::uint64_t translated = 0;
+        if (i < kDataPages) {
+            translated = memory_.translate_data(VirtAddr(kLinearMap + at), write, true, now).cycles;
+        } else {
+            totals_.add(ev::L1D_TLB);
+            totals_.add(write ? ev::L1D_TLB_WR : ev::L1D_TLB_RD);
+        }
+        ++(write ? f.stores : f.loads);
+        f.data_tlb_wait += translated;
+        if (!lines_gone) {
+            totals_.add(ev::L1D_CACHE);
+            totals_.add(write ? ev::L1D_CACHE_WR : ev::L1D_CACHE_RD);
+            continue;
+        }
+        const mem::Timing d = mem::touch_data(memory_, PhysAddr(dram + at), write, now + translated);
+        if (!write) f.data_wait += d.ready - (now + translated); // stores drain behind the core's back
+    }
+}
+
+/// What was looked up has been counted by the memory side; what was waited for adds to the stalls. Returns the cycles.
+std::uint64_t CoreBase::add_footprint(const KernelFootprint& f, KernelLanes& counts) const {
+    const KernelRates& k = tables_.kernel;
+    std::uint64_t& fetches = of<Lane::fetch>(counts);
+    fetches -= std::min(fetches, scaled(f.code));
+    of<Lane::read_hit>(counts) -= scaled(f.loads);
+    of<Lane::write_hit>(counts) -= scaled(f.stores);
+    of<Lane::read_slow>(counts) += scaled(f.loads);
+    of<Lane::write_slow>(counts) += scaled(f.stores);
+
+    const std::uint64_t code_all = f.code_wait + f.code_tlb_wait, data_all = f.data_wait + f.data_tlb_wait;
+    const std::uint64_t code = code_all * k.code_wait / kKernelRate, data = data_all * k.data_wait / kKernelRate;
+    const std::uint64_t flushed = f.mispredicts * k.mispredict_cycles;
+    of<Lane::stall_frontend>(counts) += scaled(code + flushed);
+    of<Lane::stall_frontend_cache>(counts) += portion(scaled(code), f.code_wait, code_all);
+    of<Lane::stall_frontend_tlb>(counts) += portion(scaled(code), f.code_tlb_wait, code_all);
+    of<Lane::stall_backend>(counts) += scaled(data);
+    of<Lane::stall_load>(counts) += scaled(data);
+    of<Lane::stall_load_cache>(counts) += portion(scaled(data), f.data_wait, data_all);
+    of<Lane::stall_load_tlb>(counts) += portion(scaled(data), f.data_tlb_wait, data_all);
+    add_mispredicts(k, scaled(f.mispredicts), counts);
+    std::uint64_t& wrong = of<Lane::cond_mispredict>(counts);
+    wrong = std::min(wrong, of<Lane::branch_cond>(counts));
+    return code + data + flushed;
+}
+
+} // namespace rkperf::cpu

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What charging native kernel code adds to a core's lanes.
+#pragma once
+
+#include "models/cpu/event_lanes.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace rkperf::cpu {
+
+inline constexpr std::uint64_t kKernelRate = 1024; ///< denominator of KernelRates and of KernelLanes
+
+/// Lanes that native kernel code feeds.
+inline constexpr std::array kKernelLanes{Lane::instruction,
+                                         Lane::load,
+                                         Lane::store,
+                                         Lane::read_hit,
+                                         Lane::write_hit,
+                                         Lane::read_slow,
+                                         Lane::write_slow,
+                                         Lane::branch_immed,
+                                         Lane::branch_indirect,
+                                         Lane::branch_return,
+                                         Lane::branch_cond,
+                                         Lane::branch_taken,
+                                         Lane::cond_mispredict,
+                                         Lane::data_processing,
+                                         Lane::fetch,
+                                         Lane::stall_frontend,
+                                         Lane::stall_frontend_cache,
+                                         Lane::stall_frontend_tlb,
+                                         Lane::stall_backend,
+                                         Lane::stall_interlock,
+                                         Lane::stall_interlock_agu,
+                                         Lane::stall_load,
+                                         Lane::stall_load_cache,
+                                         Lane::stall_load_tlb,
+                                         Lane::stall_store,
+                                         Lane::wrong_path,
+                                         Lane::wrong_load,
+                                         Lane::wrong_store,
+                                         Lane::wrong_branch_immed,
+                                         Lane::wrong_data_processing,
+                                         Lane::load_acquire,
+                                         Lane::store_release,
+                                         Lane::dmb,
+                                         Lane::dsb,
+                                         Lane::isb};
+
+/// Counts in 1/kKernelRate, so that shares of small charges add up. Some behind stay 0, so that they are added by fours.
+using KernelLanes = std::array<std::uint64_t, (kKernelLanes.size() + 3) / 4 * 4>;
+
+template <Lane lane>
+constexpr std::size_t kernel_lane() {
+    constexpr std::size_t at =
+        static_cast<std::size_t>(std::find(kKernelLanes.begin(), kKernelLanes.end(), lane) - kKernelLanes.begin());
+    static_assert(at < kKernelLanes.size());
+    return at;
+}
+
+template <Lane lane>
+constexpr std::uint64_t& of(KernelLanes& counts) {
+    return counts[kernel_lane<lane>()];
+}
+
+/// A piece of kernel code that was charged before: its share of events, and whether its footprint is still there. It is if
+/// nothing has left the caches and TLBs since it was touched as a whole.
+struct KernelCharge {
+    std::uint64_t code_address{~0ull}, function{};
+    bool simple{}; ///< charged without timing
+    std::uint32_t instructions{}, loads{}, stores{}, branches{};
+    unsigned lines{}, data_lines{};                       ///< of text, and of data
+    std::uint64_t code_seen{}, data_seen{}, pages_seen{}; ///< CoreBase's counts of losses at that time
+    std::uint64_t cycles{};                               ///< in 1/kKernelRate
+    KernelLanes counts{};
+};
+
+/// What was looked up for a charge, and the cycles waited for it beyond hits.
+struct KernelFootprint {
+    unsigned code{}, loads{}, stores{};
+    std::uint64_t code_wait{}, code_tlb_wait{}, data_wait{}, data_tlb_wait{};
+    unsigned mispredicts{};
+    bool any() const { return code | loads | stores | mispredicts; }
+};
+
+} // namespace rkperf::cpu
