@@ -186,6 +186,7 @@ const std::array kKeys{
     ConfigKey{"kernel.hz", Kind::integer, 0, 0, kHz, "CONFIG_HZ, ticks a second", get_member<&M::hz>,
               set_member<&M::hz>},
     member<&M::hostname>("kernel.hostname", Kind::text, 1, 64, "what uname says"),
+    member<&M::epoch>("kernel.epoch", Kind::integer, 0, 4102444800, "what the clock shows at boot, seconds since 1970"),
     member<&M::paranoid>("kernel.perf_event_paranoid", Kind::integer, -1, 3, "sysctl at boot"),
     member<&M::perf_mlock_kb>("kernel.perf_event_mlock_kb", Kind::integer, 0, 1 << 20, "sysctl at boot"),
     member<&M::perf_max_sample_rate>("kernel.perf_event_max_sample_rate", Kind::integer, 1, 10'000'000,

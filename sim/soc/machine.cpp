@@ -60,6 +60,7 @@ os::KernelConfig kernel_config(const MachineConfig& c, const os::MountConfig& mo
     k.mounts = mounts;
     k.seed = c.seed;
     k.hostname = c.hostname;
+    k.epoch_s = c.epoch;
     k.timeout = timeout;
     return k;
 }

@@ -54,6 +54,7 @@ struct MachineConfig {
     int perf_max_sample_rate{100000};
     int perf_cpu_time_max_percent{25};
     std::string hostname{"rk3588"};
+    std::uint64_t epoch{1700000000}; ///< seconds since 1970 that the real-time clock shows at boot
     std::uint64_t seed{1};
 
     /// The RK3588: CPU 0-3 Cortex-A55 at 1.8 GHz, CPU 4-7 Cortex-A76 at 2.4 GHz.

@@ -164,6 +164,16 @@ class Inode : public std::enable_shared_from_this<Inode> {
         (void)index, (void)to;
         return false;
     }
+    /// What the page cache holds of a page, without bringing it in.
+    struct Cached {
+        PhysAddr page{};       ///< 0: nothing
+        bool dirty{};          ///< changed since it was read or written back
+        bool in_memory_only{}; ///< the page is all there is: shared memory, tmpfs
+    };
+    virtual Cached cached(std::uint64_t index) {
+        (void)index;
+        return {};
+    }
     /// A shared mapping or write changed the page.
     virtual void mark_dirty(std::uint64_t index) = 0;
     virtual std::vector<std::uint8_t> build_id() { return {}; }

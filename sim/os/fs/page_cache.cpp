@@ -57,6 +57,12 @@ bool PagedNode::peek(std::uint64_t index, std::span<std::uint8_t, kPageSize> to)
     return fill(index, to.data()) == 0;
 }
 
+Inode::Cached PagedNode::cached(std::uint64_t index) {
+    const auto it = pages_.find(index);
+    if (it == pages_.end()) return {};
+    return {it->second.pa, it->second.dirty || holes(), holes()};
+}
+
 void PagedNode::mark_dirty(std::uint64_t index) {
     if (const auto it = pages_.find(index); it != pages_.end()) it->second.dirty = true;
     modified();

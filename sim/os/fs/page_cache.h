@@ -16,6 +16,7 @@ class PagedNode : public Node {
     std::uint64_t size() override { return bytes_; }
     PhysAddr page(std::uint64_t index, bool& major) override;
     bool peek(std::uint64_t index, std::span<std::uint8_t, kPageSize> to) override;
+    Cached cached(std::uint64_t index) override;
     void mark_dirty(std::uint64_t index) override;
     std::vector<std::uint8_t> build_id() override;
     int set_size(std::uint64_t size) override;

@@ -109,6 +109,35 @@ int stat(Kernel& k, std::string& out) {
     return 0;
 }
 
+/// Of the kernel's counters those that are kept here; what never happens in this machine (swapping, reclaim, huge pages) is 0.
+int vmstat(Kernel& k, const VfsImpl& vfs, std::string& out) {
+    std::uint64_t faults = 0, major = 0;
+    for (const auto& [tid, t] : k.tasks()) {
+        faults += t->min_flt + t->maj_flt;
+        major += t->maj_flt;
+        if (tid == t->tgid) faults += t->process->min_flt + t->process->maj_flt, major += t->process->maj_flt;
+    }
+    const std::pair<const char*, std::uint64_t> rows[] = {{"nr_free_pages", k.pages().free_pages()},
+                                                          {"nr_inactive_anon", 0},
+                                                          {"nr_active_anon", 0},
+                                                          {"nr_inactive_file", 0},
+                                                          {"nr_active_file", vfs.cached_pages()},
+                                                          {"nr_unevictable", 0},
+                                                          {"nr_mlock", 0},
+                                                          {"nr_file_pages", vfs.cached_pages()},
+                                                          {"nr_dirty", 0},
+                                                          {"nr_writeback", 0},
+                                                          {"pgpgin", 0},
+                                                          {"pgpgout", 0},
+                                                          {"pswpin", 0},
+                                                          {"pswpout", 0},
+                                                          {"pgfault", faults},
+                                                          {"pgmajfault", major},
+                                                          {"oom_kill", 0}};
+    for (const auto& [name, n] : rows) append(out, "%s %llu\n", name, static_cast<ull>(n));
+    return 0;
+}
+
 int uptime(Kernel& k, std::string& out) {
     const std::uint64_t up = k.time().clock_ns(CLOCK_BOOTTIME);
     std::uint64_t idle = 0;
@@ -185,6 +214,7 @@ void add_proc_files(AttrFs& fs, VfsImpl& vfs, Kernel& kernel) {
     };
     of_kernel("cpuinfo", cpuinfo);
     fs.add_file("meminfo", 0444, [&](std::string& out) { return meminfo(kernel, vfs, out); });
+    fs.add_file("vmstat", 0444, [&](std::string& out) { return vmstat(kernel, vfs, out); });
     of_kernel("stat", stat);
     of_kernel("uptime", uptime);
     of_kernel("loadavg", loadavg);

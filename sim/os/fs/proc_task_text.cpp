@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of /proc/PID: stat, status, maps, smaps, limits (formats of Documentation/filesystems/proc.rst).
+// Texts of /proc/PID: stat, status, maps, limits (formats of Documentation/filesystems/proc.rst).
 #include "sim/os/fs/mnt_namespace.h"
 #include "sim/os/fs/procfs.h"
 #include "sim/os/kernel.h"
@@ -52,7 +52,19 @@ std::string vma_name(const Vma& v) {
     return v.file ? v.file->path() : std::string();
 }
 
-void map_line(const AddressSpace& as, const Vma& v, std::string& out) {
+std::uint64_t sigset_of(const SigHand& h, std::uint64_t handler_kind) {
+    std::uint64_t set = 0;
+    for (int n = 1; n <= kNumSignals; ++n) {
+        const std::uint64_t handler = h.action[static_cast<std::size_t>(n)].handler;
+        const bool match = handler_kind == 1 ? handler == 1 : handler > 1;
+        if (match) set |= 1ull << (n - 1);
+    }
+    return set;
+}
+
+} // namespace
+
+void proc_map_line(const AddressSpace& as, const Vma& v, std::string& out) {
     const ke::VmaInfo i = as.info(v);
     std::string line;
     const bool file = static_cast<bool>(v.file);
@@ -69,18 +81,6 @@ void map_line(const AddressSpace& as, const Vma& v, std::string& out) {
     }
     out += line + "\n";
 }
-
-std::uint64_t sigset_of(const SigHand& h, std::uint64_t handler_kind) {
-    std::uint64_t set = 0;
-    for (int n = 1; n <= kNumSignals; ++n) {
-        const std::uint64_t handler = h.action[static_cast<std::size_t>(n)].handler;
-        const bool match = handler_kind == 1 ? handler == 1 : handler > 1;
-        if (match) set |= 1ull << (n - 1);
-    }
-    return set;
-}
-
-} // namespace
 
 int proc_stat_text(Kernel& k, Task& t, bool whole, const PidNamespace* ns, std::string& out) {
     const Process& p = *t.process;
@@ -196,48 +196,7 @@ int proc_status_text(Kernel& k, Task& t, const PidNamespace* ns, std::string& ou
 
 int proc_maps_text(Kernel&, Task& t, std::string& out) {
     if (!t.as) return 0;
-    for (const auto& [start, v] : t.as->vmas()) map_line(*t.as, v, out);
-    return 0;
-}
-
-int proc_smaps_text(Kernel&, Task& t, bool rollup, std::string& out) {
-    if (!t.as) return 0;
-    std::uint64_t sum = 0, sum_anon = 0, first = ~0ull, last = 0;
-    const auto block = [&](std::uint64_t size, std::uint64_t rss, std::uint64_t anon, bool whole) {
-        if (!whole)
-            append(out, "Size:           %8llu kB\nKernelPageSize:        4 kB\nMMUPageSize:           4 kB\n",
-                   static_cast<ull>(size));
-        append(out, "Rss:            %8llu kB\nPss:            %8llu kB\n", static_cast<ull>(rss),
-               static_cast<ull>(rss));
-        append(out,
-               "Shared_Clean:   %8d kB\nShared_Dirty:   %8d kB\nPrivate_Clean:  %8llu kB\nPrivate_Dirty:  %8llu kB\n",
-               0, 0, static_cast<ull>(rss - anon), static_cast<ull>(anon));
-        append(out, "Referenced:     %8llu kB\nAnonymous:      %8llu kB\nLocked:         %8d kB\n",
-               static_cast<ull>(rss), static_cast<ull>(anon), 0);
-    };
-    for (const auto& [start, v] : t.as->vmas()) {
-        std::uint64_t rss = 0;
-        for (std::uint64_t a = v.start; a < v.end; a += kPageSize)
-            if (t.as->lookup(a, false)) rss += kPageSize / 1024;
-        const std::uint64_t anon = v.file ? 0 : rss;
-        sum += rss;
-        sum_anon += anon;
-        first = std::min(first, v.start);
-        last = std::max(last, v.end);
-        if (rollup) continue;
-        map_line(*t.as, v, out);
-        block((v.end - v.start) / 1024, rss, anon, false);
-        append(out, "THPeligible:    0\nVmFlags:%s%s%s%s\n", v.prot & PROT_READ ? " rd" : "",
-               v.prot & PROT_WRITE ? " wr" : "", v.prot & PROT_EXEC ? " ex" : "",
-               v.map_flags & MAP_SHARED ? " sh" : "");
-    }
-    if (rollup && last) {
-        std::string line;
-        append(line, "%08llx-%08llx ---p 00000000 00:00 0 ", static_cast<ull>(first), static_cast<ull>(last));
-        line.resize(std::max<std::size_t>(line.size(), 72), ' ');
-        out += line + " [rollup]\n";
-        block(0, sum, sum_anon, true);
-    }
+    for (const auto& [start, v] : t.as->vmas()) proc_map_line(*t.as, v, out);
     return 0;
 }
 

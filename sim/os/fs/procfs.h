@@ -6,6 +6,9 @@
 
 namespace rkperf::os {
 
+class AddressSpace;
+struct Vma;
+
 void add_procfs(VfsImpl& vfs, Kernel& kernel);
 /// Files of the root folder that are not about tasks (proc_files.cpp), and /proc/sys (proc_sys.cpp).
 void add_proc_files(AttrFs& fs, VfsImpl& vfs, Kernel& kernel);
@@ -22,6 +25,8 @@ NodePtr proc_root_for(VfsImpl& vfs, Kernel& kernel, const std::shared_ptr<PidNam
 int proc_stat_text(Kernel& k, Task& t, bool whole_process, const PidNamespace* ns, std::string& out);
 int proc_status_text(Kernel& k, Task& t, const PidNamespace* ns, std::string& out);
 int proc_maps_text(Kernel& k, Task& t, std::string& out);
+/// The mapping's line of maps and smaps.
+void proc_map_line(const AddressSpace& as, const Vma& v, std::string& out);
 int proc_smaps_text(Kernel& k, Task& t, bool rollup, std::string& out);
 int proc_limits_text(Kernel& k, Task& t, std::string& out);
 /// What a task does in the kernel, and its page table (proc_kernel_view.cpp).
