@@ -164,6 +164,10 @@ std::uint64_t Kernel::random() {
 
 void Kernel::pr_info(std::string_view message) { log_.emplace_back(message); }
 
+void Kernel::pr_info_once(std::string_view message) {
+    if (said_once_.emplace(message).second) pr_info(message);
+}
+
 // --- boot and idle ---
 
 void Kernel::cpu_main(cpu::Core& core) {

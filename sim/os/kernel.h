@@ -297,6 +297,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void for_each_vma(ke::TaskBase* task, const std::function<void(const ke::VmaInfo&)>& fn) override;
     class ke::UprobeServices* uprobe_services() override;
     void pr_info(std::string_view message) override;
+    void pr_info_once(std::string_view message); ///< a message that says the same each time
     void notice(const ke::EventNotice& notice) override;
 
     /// The last descriptor of a perf file is gone.
@@ -310,6 +311,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     std::uint64_t next_anon_ino() { return ++anon_ino_; }
     /// The page that fills anonymous memory until it is written.
     PhysAddr zero_page() const { return zero_page_; }
+    /// Pages [first, end) of the file leave all address spaces (mm/unmap_range.cpp).
+    void unmap_mapping_range(Inode& inode, std::uint64_t first, std::uint64_t end, bool even_cows);
     /// The kernel accesses user memory without privilege: a watchpoint may stop it.
     void watch_user_access(std::uint64_t addr, std::size_t n, bool write);
     /// The branch-history loop that exceptions from EL0 run on the Cortex-A76.
@@ -376,6 +379,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     std::uint64_t anon_ino_{};
     PhysAddr zero_page_{};
     std::set<int> unknown_syscalls_;
+    std::set<std::string, std::less<>> said_once_;
     std::map<std::uint32_t, std::unique_ptr<ke::UserInfo>> users_;
     std::vector<KernelObserver*> observers_;
     std::vector<std::string> log_;

@@ -105,12 +105,11 @@ class TimerFd final : public TimerFile {
         : TimerFile(s, "[timerfd]", abi::o_rdwr | flags), clock_(clockid), wq_(s.kernel()) {
         timer_.symbol = KernelSymbol::timerfd_tmrproc;
         s.kernel().tracepoints().trace_hrtimer_init(timer_, clockid, ke::HRTIMER_MODE_ABS);
-        timer_.function = [this](ke::HrTimer& t) {
+        timer_.function = [this](ke::HrTimer&) {
             ++ticks_;
+            expired_ = true;
             wq_.wake_up_all();
-            if (!interval_) return ke::HrTimer::Restart::no;
-            t.expires += interval_;
-            return ke::HrTimer::Restart::restart;
+            return ke::HrTimer::Restart::no; // whoever reads sets it going again
         };
     }
     ~TimerFd() override {
@@ -122,6 +121,7 @@ class TimerFd final : public TimerFile {
         const Setting old = get();
         s_.hrtimer_cancel(timer_);
         ticks_ = 0;
+        expired_ = false;
         interval_ = to.interval_ns;
         if (to.value_ns) {
             const std::uint64_t now = s_.clock_ns(CLOCK_MONOTONIC);
@@ -140,6 +140,8 @@ class TimerFd final : public TimerFile {
     Setting get() override {
         Setting out;
         out.interval_ns = interval_;
+        if (expired_ && interval_) ticks_ += forward() - 1;
+        expired_ = false;
         if (armed_ && timer_.queued) {
             const std::uint64_t now = s_.clock_ns(CLOCK_MONOTONIC);
             out.value_ns = timer_.expires > now ? timer_.expires - now : 1;
@@ -152,7 +154,9 @@ class TimerFd final : public TimerFile {
             if (nonblock()) return -EAGAIN;
             if (const std::int64_t r = s_.wait(wq_, [&] { return ticks_ != 0; }); r) return r;
         }
-        const std::uint64_t v = ticks_;
+        std::uint64_t v = ticks_;
+        if (expired_ && interval_) v += forward() - 1;
+        expired_ = false;
         ticks_ = 0;
         std::memcpy(to.data(), &v, 8);
         return 8;
@@ -163,10 +167,19 @@ class TimerFd final : public TimerFile {
     }
 
   private:
+    /// hrtimer_forward_now: starts it for the first expiry to come; how many it is ahead by.
+    std::uint64_t forward() {
+        const std::uint64_t now = s_.clock_ns(CLOCK_MONOTONIC);
+        const std::uint64_t n = now >= timer_.expires ? (now - timer_.expires) / interval_ + 1 : 0;
+        s_.hrtimer_start(timer_, timer_.expires + n * interval_);
+        return n;
+    }
+
     int clock_;
     WaitQueueHead wq_;
     ke::HrTimer timer_;
     std::uint64_t interval_{}, ticks_{};
+    bool expired_{}; ///< and not started again
     bool armed_{};
 };
 

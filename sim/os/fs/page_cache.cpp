@@ -144,7 +144,10 @@ void PagedNode::drop_all() { drop_from(0); }
 int PagedNode::set_size(std::uint64_t size) {
     if (const int err = resize(size); err) return err;
     if (size < bytes_) {
-        drop_from((size + kPageSize - 1) / kPageSize);
+        const std::uint64_t kept = (size + kPageSize - 1) / kPageSize;
+        bytes_ = size; // who faults from now on finds the new end
+        services().unmap_mapping_range(*this, kept, ~std::uint64_t{0}, true);
+        drop_from(kept);
         const std::uint64_t start = size % kPageSize;
         if (const auto it = pages_.find(size / kPageSize); start && it != pages_.end()) {
             services().page_access(PhysAddr(it->second.pa.v + start), kPageSize - start, true);

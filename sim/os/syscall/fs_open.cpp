@@ -268,7 +268,9 @@ std::int64_t sys_fcntl(Kernel& k, Task& t, const SyscallArgs& a) {
         case abi::f_get_seals: return seals_call(k, *f, cmd, arg);
         case abi::f_getlease: return F_UNLCK;
         case abi::f_setlease:
-        case abi::f_notify: k.pr_info("fcntl: leases and directory notification are not implemented"); return -EINVAL;
+        case abi::f_notify:
+            k.pr_info_once("fcntl: leases and directory notification are not implemented");
+            return -EINVAL;
         default: return -EINVAL;
     }
 }

@@ -21,6 +21,9 @@ constexpr std::uint64_t to_count_up(std::uint64_t ns) {
     return static_cast<std::uint64_t>((static_cast<unsigned __int128>(ns) * 3 + 124) / 125);
 }
 constexpr std::uint64_t kIdle = ~std::uint64_t{0};
+/// hrtimer_interrupt looks again this often before it gives way, for at most kMaxHangNs.
+constexpr unsigned kMaxRounds = 3;
+constexpr std::uint64_t kMaxHangNs = 100'000'000;
 
 /// Of a timer that stands for something else in Linux: an interrupt from a CPU whose time is behind.
 constexpr KernelSymbol kNoSymbol = KernelSymbol::count_;
@@ -84,8 +87,12 @@ void TimeKeeper::init_cpu(int cpu) {
 }
 
 void TimeKeeper::reprogram(int cpu) {
+    const auto& q = queues_[static_cast<unsigned>(cpu)];
+    program(cpu, q.timers.empty() ? kIdle : q.timers.front()->expires);
+}
+
+void TimeKeeper::program(int cpu, std::uint64_t next) {
     auto& q = queues_[static_cast<unsigned>(cpu)];
-    const std::uint64_t next = q.timers.empty() ? kIdle : q.timers.front()->expires;
     if (next == q.programmed) return;
     q.programmed = next;
     if (next == kIdle) {
@@ -140,8 +147,15 @@ void TimeKeeper::timer_interrupt() {
     Frame f(os_, KernelSymbol::hrtimer_interrupt);
     const int cpu = os_.this_cpu();
     auto& q = queues_[static_cast<unsigned>(cpu)];
-    std::uint64_t now = now_ns();
+    const std::uint64_t entered = now_ns();
+    std::uint64_t now = entered;
+    unsigned rounds = 0;
     while (!q.timers.empty() && q.timers.front()->expires <= now) {
+        if (rounds == kMaxRounds) {
+            // Timers expire faster than they can be seen to: the rest of the machine gets as much time as they took.
+            program(cpu, now + std::min(now - entered, kMaxHangNs));
+            return;
+        }
         ke::HrTimer* t = q.timers.front();
         q.timers.erase(q.timers.begin());
         t->queued = false;
@@ -155,7 +169,10 @@ void TimeKeeper::timer_interrupt() {
             if (again == ke::HrTimer::Restart::restart && !t->queued) start(*t, t->expires, cpu);
             t->running = false;
         }
+        // One round is all that has expired by the time that it began with.
+        if (!q.timers.empty() && q.timers.front()->expires <= now) continue;
         now = now_ns();
+        ++rounds;
     }
     q.programmed = kIdle - 1;
     reprogram(cpu);

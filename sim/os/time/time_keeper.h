@@ -40,6 +40,7 @@ class TimeKeeper {
 
   private:
     void reprogram(int cpu);
+    void program(int cpu, std::uint64_t next); ///< the CPU's timer fires at `next`
     Kernel& os_;
     struct CpuQueue {
         std::vector<ke::HrTimer*> timers; ///< sorted by expiry, then by order of starting
