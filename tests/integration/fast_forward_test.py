@@ -64,7 +64,7 @@ class FastForward(rk.Case):
     def test_regions_are_timed(self):
         loops, steps = 6, 20000
         timed = {t: self.totals(f"--timing={t}", "--cpus", "4", "--", rk.workload("regions"), str(loops), str(steps),
-                                event="BR_PRED")[0] for t in ("full", "regions", "none")}
+                                event="BR_RETIRED")[0] for t in ("full", "regions", "none")}
         self.assertEqual(timed["none"], timed["full"])  # counted at decode
         stalls = {t: self.totals(f"--timing={t}", "--cpus", "4", "--", rk.workload("regions"), str(loops), str(steps),
                                  event="STALL_BACKEND")[0] for t in ("full", "regions", "none")}

@@ -181,8 +181,9 @@ class Record(Command):
 
     def test_observers_change_nothing(self):
         plain = self.run_here("record", "-e", "cycles", "-c", "20000", "-o", "a.data", "--", EXACTLOOP, "200000")
-        traced = self.run_here("record", "-e", "cycles", "-c", "20000", "-o", "a.data2", "--trace", "a.trace", "--", EXACTLOOP, "200000")
-        self.assertEqual(plain.stderr.replace("a.data", "").split("rkperf:")[1], traced.stderr.split("rkperf:")[1])
+        traced = self.run_here("record", "-e", "cycles", "-c", "20000", "-o", "b.data", "--trace", "b.trace", "--", EXACTLOOP, "200000")
+        # Names of the same length: they are on the guest's stack.
+        self.assertEqual(plain.stderr.split("rkperf:")[1], traced.stderr.split("rkperf:")[1])
 
 
 class Trace(Command):
