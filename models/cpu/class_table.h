@@ -17,6 +17,13 @@ struct ClassRow {
     std::uint8_t occupancy{1}, uops{1}, accumulate{}, second{};
 };
 
+/// Instructions that differ from their class: those whose encoding is `bits` under `mask`.
+struct ExactRow {
+    std::uint32_t mask, bits;
+    std::uint8_t latency;
+    std::uint8_t occupancy{1}, uops{1};
+};
+
 inline constexpr std::size_t kClasses = static_cast<std::size_t>(a64::TimingClass::count);
 
 template <std::size_t N>
@@ -37,5 +44,21 @@ inline OpTiming timing_of_row(const ClassRow& row) {
     t.second = row.second;
     return t;
 }
+
+/// Takes over the first row that fits.
+template <std::size_t N>
+void refine(OpTiming& t, std::uint32_t raw, const ExactRow (&rows)[N]) {
+    for (const ExactRow& r : rows) {
+        if ((raw & r.mask) != r.bits) continue;
+        t.latency = r.latency;
+        t.occupancy = r.occupancy;
+        t.uops = r.uops;
+        return;
+    }
+}
+
+// Masks that leave the operands out: AdvSIMD operations by their kind (DDI 0487, C4.1).
+inline constexpr std::uint32_t kThreeSame = 0xbf20fc00, kTwoMisc = 0xbf3ffc00, kAcross = 0xbffffc00,
+                               kShiftImm = 0xbf80fc00, kTable = 0xbfe0fc00;
 
 } // namespace rkperf::cpu

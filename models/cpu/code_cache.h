@@ -48,6 +48,7 @@ struct Block {
     std::uint16_t fetches{};    ///< sum of Lane::fetch
     std::uint16_t size{};       ///< operations
     std::uint8_t line{};        ///< line within the page
+    bool inside{};              ///< begins inside the bytes that one fetch brings
     std::vector<DecodedOp> ops; ///< `size` of them, and one more that ends a threaded loop's way through the block
     LaneVector lanes{};         ///< sums over all operations
     std::array<std::uint32_t, kMaxOps> op_lanes{}; ///< static_lanes() of each operation

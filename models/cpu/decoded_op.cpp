@@ -10,8 +10,6 @@ using a64::Insn;
 using a64::InsnKind;
 using a64::TimingClass;
 
-constexpr std::uint64_t kFetchBytes = 16; // both cores fetch 128 bits at a time
-
 constexpr std::uint32_t bit(Lane l) { return 1u << index_of(l); }
 
 bool in(TimingClass t, TimingClass first, TimingClass last) { return t >= first && t <= last; }
@@ -117,6 +115,8 @@ OpGroup group_of(const Insn& i, const OpTiming& t) {
     if (i.timing >= TimingClass::barrier || i.kind == InsnKind::exception || i.row == a64::kNoRow)
         return OpGroup::system;
     if (i.timing == TimingClass::div32 || i.timing == TimingClass::div64) return OpGroup::divide;
+    // AESE and AESMC go together, which the pipelines look for.
+    if (in(i.timing, TimingClass::aes, TimingClass::aes_mc)) return OpGroup::general;
     return is_plain(i, t) ? OpGroup::simple : is_flags(i, t) ? OpGroup::flags : OpGroup::general;
 }
 

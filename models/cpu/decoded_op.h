@@ -10,6 +10,9 @@
 
 namespace rkperf::cpu {
 
+/// Both cores fetch 128 bits at a time (TRMs 100442, 100798).
+inline constexpr std::uint64_t kFetchBytes = 16;
+
 class CoreBase;
 struct DecodedOp;
 /// What a threaded loop does for an operation at `pc`, all that follows included (threads.h).

@@ -15,7 +15,7 @@ class SimplePipe {
 
     explicit SimplePipe(StallCounts&) {}
     void restart(std::uint64_t cycle) { cycle_ = cycle; }
-    void enter_block(unsigned) {}
+    void enter_block(unsigned, bool) {}
     std::uint64_t fetch_at() const { return cycle_; }
     void fetch_stall(std::uint64_t, Lane) {}
     void simple(const DecodedOp&) { ++cycle_; }

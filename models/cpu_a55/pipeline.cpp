@@ -6,10 +6,16 @@ namespace rkperf::cpu_a55 {
 using cpu::DecodedOp;
 using cpu::Lane;
 
+namespace {
+/// AESD and AESIMC, which go together as AESE and AESMC do.
+bool inverse(const DecodedOp& op) { return op.insn.raw >> 12 & 1; }
+} // namespace
+
 void Pipeline::restart(std::uint64_t cycle) {
     issue_ = fetch_ = cycle;
     count_ = used_ = 0;
     memory_order_ = 0;
+    redirected_ = true;
     fetch_why_ = Lane::stall_frontend;
 }
 
@@ -54,6 +60,12 @@ void Pipeline::back_end_stall(const DecodedOp& op, std::uint64_t cycles) {
 void Pipeline::execute(const DecodedOp& op, unsigned latency, unsigned occupancy) {
     const auto& src = op.insn.src;
     const std::uint8_t units = op.timing.pipes;
+    if (__builtin_expect(op.timing.detail & detail::fused, 0)) {
+        const std::uint8_t reg = op.timing.dst[0];
+        if (reg == fusable_ && inverse(op) == fusable_inverse_ && ready_[reg] == fusable_ready_ &&
+            issue_ <= fusable_at_ + 1)
+            return;
+    }
     std::uint64_t accumulator = ready_[src[3]];
     if (op.timing.accumulate && accumulator == accumulated_[src[3]])
         accumulator -= std::min<std::uint64_t>(accumulator, op.timing.accumulate);
@@ -74,6 +86,12 @@ void Pipeline::execute(const DecodedOp& op, unsigned latency, unsigned occupancy
     finish(dst[1], t + latency + op.timing.second, op);
     finish(dst[2], t + latency, op);
     if (op.timing.accumulate) accumulated_[dst[0]] = t + latency;
+    if (op.insn.timing == a64::TimingClass::aes) {
+        fusable_ = dst[0];
+        fusable_inverse_ = inverse(op);
+        fusable_ready_ = ready_[dst[0]];
+        fusable_at_ = t;
+    }
 }
 
 void Pipeline::divide(const DecodedOp& op, unsigned quotient_bits) {

@@ -34,7 +34,7 @@ constexpr PipelineParams kPipeline{
     .load_queue = 68,         // recalled from AnandTech 12785
     .store_queue = 72,        // recalled from AnandTech 12785
     .split_penalty = 7,       // 11 cycles for a load across a line, measured on N1
-    .partial_forward = 1,     // 10.5 cycles measured on N1 for a pair of store and wider load
+    .partial_forward = 4,     // 10.5 cycles measured on N1 for a pair of store and wider load
 };
 
 constexpr cpu::SystemCosts kCosts{

@@ -5,11 +5,17 @@ namespace rkperf::cpu_a76 {
 
 using cpu::DecodedOp;
 
+namespace {
+/// AESD and AESIMC, which go together as AESE and AESMC do.
+bool inverse(const DecodedOp& op) { return op.insn.raw >> 12 & 1; }
+} // namespace
+
 void Pipeline::restart(std::uint64_t cycle) {
     slots_ = cycle * kWidth;
     fetch_ = cycle;
     retire_slots_ = cycle * kRetireWidth;
     memory_order_ = 0;
+    redirected_ = true;
 }
 
 std::uint64_t Pipeline::take_port_long(std::uint8_t pipes, std::uint64_t t, unsigned cycles) {
@@ -33,12 +39,21 @@ std::uint64_t Pipeline::begin_more(const DecodedOp& op) {
 
 void Pipeline::execute(const DecodedOp& op, unsigned latency, unsigned occupancy) {
     const auto& src = op.insn.src;
+    if (__builtin_expect(op.timing.detail & detail::fused, 0) && head_ == fusable_head_ &&
+        inverse(op) == fusable_inverse_ && op.timing.dst[0] == fusable_ && (src[0] == fusable_ || src[1] == fusable_))
+        return; // its result is there when that of the AESE or AESD is
     std::uint64_t t = cpu::latest(dispatch(), ready_[src[0]], ready_[src[1]], ready_[src[2]]);
     std::uint64_t accumulator = ready_[src[3]];
     if (op.timing.accumulate && accumulator == accumulated_[src[3]])
         accumulator -= std::min<std::uint64_t>(accumulator, op.timing.accumulate);
     t = std::max(t, accumulator);
-    t = occupancy > 1 ? take_port_long(op.timing.pipes, t, occupancy) : take_port(op.timing.pipes, t);
+    if (occupancy > kLong) {
+        std::uint64_t& free = op.timing.pipes & port::V ? fp_div_free_ : div_free_;
+        t = std::max(t, free);
+        free = t + occupancy;
+    } else {
+        t = occupancy > 1 ? take_port_long(op.timing.pipes, t, occupancy) : take_port(op.timing.pipes, t);
+    }
     for (unsigned u = 1; u < op.timing.uops; ++u) t = take_port(op.timing.pipes, t);
     const std::uint64_t done = t + latency;
     const auto& dst = op.timing.dst;
@@ -47,6 +62,11 @@ void Pipeline::execute(const DecodedOp& op, unsigned latency, unsigned occupancy
     ready_[dst[2]] = done;
     if (op.timing.accumulate) accumulated_[dst[0]] = done;
     retire(done);
+    if (op.insn.timing == a64::TimingClass::aes) {
+        fusable_head_ = head_;
+        fusable_ = dst[0];
+        fusable_inverse_ = inverse(op);
+    }
 }
 
 void Pipeline::divide(const DecodedOp& op, unsigned quotient_bits) {

@@ -21,6 +21,12 @@ inline constexpr std::uint8_t B = 1, S0 = 2, S1 = 4, M = 8, L0 = 16, L1 = 32, V0
 inline constexpr std::uint8_t I = S0 | S1 | M, L = L0 | L1, V = V0 | V1;
 } // namespace port
 
+/// OpTiming::detail.
+namespace detail {
+inline constexpr std::uint8_t result_store = 1; ///< store that gives back a result
+inline constexpr std::uint8_t fused = 2;        ///< AESMC, AESIMC: one operation with the AESE, AESD right before it
+} // namespace detail
+
 struct PipelineParams {
     unsigned mispredict_penalty{}; ///< cycles lost from the branch's issue to the right path's dispatch
     unsigned run_ahead{};          ///< cycles by which the front end may be ahead of dispatch
@@ -37,7 +43,9 @@ class Pipeline {
 
     void restart(std::uint64_t cycle);
 
-    void enter_block(unsigned fetches) {
+    void enter_block(unsigned fetches, bool inside) {
+        fetches -= inside && !redirected_; // the rest of what was fetched for the block before
+        redirected_ = false;
         const std::uint64_t at = slots_ / kWidth;
         if (fetch_ > at) {
             stall(cpu::Lane::stall_frontend, fetch_ - at);
@@ -80,10 +88,14 @@ class Pipeline {
     }
     void load(const cpu::DecodedOp& op, std::uint64_t issue, std::uint64_t ready, std::uint32_t slow,
               std::uint64_t va) {
+        ready += bank(op, issue, va) - issue;
         std::uint64_t done = ready + op.timing.latency;
         const Store& s = stores_[va >> 3 & (kStores - 1)];
         if (__builtin_expect(s.done > issue && (s.va ^ va) < 8, 0)) done = std::max(done, forward(op, s, issue, va));
-        if (__builtin_expect(slow & cpu::slow::split, 0)) done += params_.split_penalty;
+        if (__builtin_expect(slow & cpu::slow::split, 0)) {
+            take_port(op.timing.pipes, issue);
+            done += params_.split_penalty;
+        }
         const auto& dst = op.timing.dst;
         ready_[dst[0]] = done;
         if (!op.plain) {
@@ -99,7 +111,7 @@ class Pipeline {
         std::uint64_t done = data + 1;
         const auto& dst = op.timing.dst;
         // Exclusives and atomics give back a result: they act on the line itself.
-        if (op.timing.detail) done = std::max(data, ready) + op.timing.latency;
+        if (op.timing.detail & detail::result_store) done = std::max(data, ready) + op.timing.latency;
         if (!op.plain) {
             ready_[dst[0]] = ready_[dst[1]] = done;
             ready_[dst[2]] = issue + 1;
@@ -125,8 +137,12 @@ class Pipeline {
         retire(issue + op.timing.latency);
         return issue;
     }
-    void mispredict(std::uint64_t resolved) { fetch_ = std::max(fetch_, resolved + params_.mispredict_penalty); }
+    void mispredict(std::uint64_t resolved) {
+        redirected_ = true;
+        fetch_ = std::max(fetch_, resolved + params_.mispredict_penalty);
+    }
     void taken(unsigned bubble) {
+        redirected_ = true;
         // The rest of the dispatch group is empty: what follows comes from another fetch.
         slots_ = (slots_ + kWidth - 1) / kWidth * kWidth;
         fetch_ += bubble;
@@ -144,8 +160,10 @@ class Pipeline {
     static constexpr unsigned kRetireWidth = 8; // est.: twice the dispatch width
     static constexpr unsigned kWindow = 128;    // AnandTech 12785
     static constexpr unsigned kCalendar = 512;  // cycles of port bookings remembered
+    static constexpr unsigned kLong = 4;        // what takes longer keeps a divider busy, not its port
     static constexpr unsigned kMaxLoadQueue = 128, kMaxStoreQueue = 128;
     static constexpr unsigned kStores = 64;
+    static constexpr unsigned kBankCycles = 64;
     static constexpr unsigned kLongestBooking = 256; ///< cycles for which a port may be taken (OpTiming::occupancy)
 
     struct Store {
@@ -155,6 +173,22 @@ class Pipeline {
         unsigned bytes{};
     };
 
+    /// What a load of some cycle reads: two of one cycle must not read different lines of the same bank of the L1D.
+    struct BankUse {
+        std::uint64_t cycle{}, word{};
+    };
+    static bool banks_clash(std::uint64_t a, std::uint64_t b) { return ((a ^ b) & 7) == 0 && a >> 3 != b >> 3; }
+    /// The cycle at which a load issued at `issue` gets its bank.
+    std::uint64_t bank(const cpu::DecodedOp& op, std::uint64_t issue, std::uint64_t va) {
+        const std::uint64_t word = va >> 3;
+        BankUse* use = &banks_[issue % kBankCycles];
+        while (__builtin_expect(use->cycle == issue && banks_clash(use->word, word), 0)) {
+            issue = take_port(op.timing.pipes, issue + 1);
+            use = &banks_[issue % kBankCycles];
+        }
+        *use = {issue, word};
+        return issue;
+    }
     void stall(cpu::Lane l, std::uint64_t cycles) { stalls_.add(l, cycles); }
 
     /// Cycle at which the next operation is dispatched; takes a slot of it and room in the window.
@@ -187,6 +221,7 @@ class Pipeline {
                 entry = e | taken;
                 return t;
             }
+            if (pipes == 0) return t; // no port at all: done at rename
         }
     }
     std::uint64_t take_port(std::uint8_t pipes, std::uint64_t t) {
@@ -207,8 +242,10 @@ class Pipeline {
     std::uint64_t retire_slots_{}; ///< the same for retirement: the last slot used
     std::uint64_t fetch_{};        ///< cycle at which the next block can be dispatched
     unsigned head_{};
-    std::uint64_t memory_order_{}; ///< no younger access issues before (barriers, acquire)
-    std::uint64_t drained_{};      ///< all stores so far have reached the cache
+    bool redirected_{true};                    ///< the next block comes from elsewhere
+    std::uint64_t memory_order_{};             ///< no younger access issues before (barriers, acquire)
+    std::uint64_t drained_{};                  ///< all stores so far have reached the cache
+    std::uint64_t div_free_{}, fp_div_free_{}; ///< dividers: take one operation at a time
     unsigned loads_{}, stores_seen_{};
     cpu::StallCounts& stalls_;
     const PipelineParams params_;
@@ -219,6 +256,10 @@ class Pipeline {
     std::array<std::uint64_t, kMaxLoadQueue> load_queue_{};
     std::array<std::uint64_t, kMaxStoreQueue> store_queue_{};
     std::array<Store, kStores> stores_{};
+    std::array<BankUse, kBankCycles> banks_{};
+    unsigned fusable_head_{kWindow}; ///< head_ just after an AESE or AESD
+    std::uint8_t fusable_{};         ///< the register it wrote
+    bool fusable_inverse_{};         ///< it was an AESD
 };
 
 } // namespace rkperf::cpu_a76

@@ -76,8 +76,8 @@ constexpr cpu::ClassRow kRows[] = {
     {Tc::st4,               9, L, 1, 8},
     {Tc::store_excl,        6, L, 1, 2},    // est.: pair of LDXR and STXR at about 10
     {Tc::store_rel,         1, L, 1, 2},    // est.
-    {Tc::atomic,           12, L, 1, 2},    // 13 per dependent LDADDAL
-    {Tc::cas,              13, L, 1, 2},    // 14 per dependent CASAL
+    {Tc::atomic,           13, L, 1, 2},    // 13 per dependent LDADDAL
+    {Tc::cas,              14, L, 1, 2},    // 14 per dependent CASAL
     {Tc::dc_zva,            1, L, 1, 2},    // est.
     {Tc::fp_arith,          2, V},
     {Tc::fp_mul,            3, V},
@@ -151,6 +151,30 @@ constexpr cpu::ClassRow kRows[] = {
 // clang-format on
 static_assert(cpu::complete(kRows), "one row per TimingClass, in its order");
 
+// Operations of the source that differ from their class.
+// clang-format off
+constexpr std::uint32_t kByte = 0, kHalf = 1u << 22, kWord = 2u << 22;
+constexpr cpu::ExactRow kExact[] = {
+    {0xffffffe0, 0xd2800000, 0}, {0xffffffe0, 0x52800000, 0},             // MOVZ #0: at rename
+    {0xbfffffe0, 0x2f00e400, 0}, {0xbfffffe0, 0x0f000400, 0},             // MOVI #0: at rename
+    {cpu::kThreeSame | 0x800000u, 0x2e20d400, 3},                        // FADDP
+    {cpu::kThreeSame | 0x800000u, 0x2e20f400, 3}, {cpu::kThreeSame | 0x800000u, 0x2ea0f400, 3}, // FMAXP FMINP
+    {cpu::kThreeSame | 0x800000u, 0x2e20c400, 3}, {cpu::kThreeSame | 0x800000u, 0x2ea0c400, 3}, // FMAXNMP FMINNMP
+    {cpu::kAcross, 0x0e31b800 | kByte, 6, 2}, {cpu::kAcross, 0x0e31b800 | kHalf, 6}, {cpu::kAcross, 0x0e31b800 | kWord, 3}, // ADDV
+    {cpu::kAcross, 0x0e303800 | kByte, 6, 2}, {cpu::kAcross, 0x0e303800 | kHalf, 6}, {cpu::kAcross, 0x0e303800 | kWord, 3}, // SADDLV
+    {cpu::kAcross, 0x2e303800 | kByte, 6, 2}, {cpu::kAcross, 0x2e303800 | kHalf, 6}, {cpu::kAcross, 0x2e303800 | kWord, 3}, // UADDLV
+    {cpu::kAcross & ~0x10000u, 0x0e30a800 | kByte, 6, 2}, {cpu::kAcross & ~0x10000u, 0x0e30a800 | kHalf, 6}, {cpu::kAcross & ~0x10000u, 0x0e30a800 | kWord, 3}, // SMAXV SMINV
+    {cpu::kAcross & ~0x10000u, 0x2e30a800 | kByte, 6, 2}, {cpu::kAcross & ~0x10000u, 0x2e30a800 | kHalf, 6}, {cpu::kAcross & ~0x10000u, 0x2e30a800 | kWord, 3}, // UMAXV UMINV
+    {cpu::kThreeSame, 0x2e209c00, 4, 2},                                  // PMUL
+    {cpu::kThreeSame | 0xc00000, 0x0e20e000, 3},                          // PMULL of bytes
+    // Latencies are from the last of the micro-operations, of which two go at a time.
+    {cpu::kTable, 0x0e006000, 3, 1, 3},                                   // TBL of four
+    {cpu::kTable, 0x0e001000, 2}, {cpu::kTable, 0x0e003000, 4, 1, 2},     // TBX of one, two
+    {cpu::kTable, 0x0e005000, 5, 1, 3}, {cpu::kTable, 0x0e007000, 4, 1, 5}, // TBX of three, four
+    {0xbfbffc00, 0x2ea1f800, 9, 7},                                     // FSQRT 4S 2S (2D: below)
+};
+// clang-format on
+
 bool quad(const Insn& i) { return i.raw >> 30 & 1; }
 /// Bits 12 and up of LD1/ST1 (multiple structures): 0111 one register, 1010 two, 0110 three, 0010 four.
 unsigned structure_registers(const Insn& i) {
@@ -168,6 +192,8 @@ unsigned structure_registers(const Insn& i) {
 cpu::OpTiming timing_of(const Insn& i) {
     constexpr unsigned kLsl = 0, kCheapShift = 4;
     cpu::OpTiming t = cpu::timing_of_row(kRows[static_cast<std::size_t>(i.timing)]);
+    cpu::refine(t, i.raw, kExact);
+    if (i.timing == Tc::nop || ((i.timing == Tc::mov_imm || i.timing == Tc::simd_movi) && t.latency == 0)) t.pipes = 0;
     t.forward = static_cast<std::uint8_t>(t.latency + 1); // est.: 5.5 measured for 4
     switch (i.timing) {
         case Tc::alu_shift:
@@ -191,16 +217,31 @@ cpu::OpTiming timing_of(const Insn& i) {
         case Tc::st1: t.uops = static_cast<std::uint8_t>(structure_registers(i) * (quad(i) ? 2 : 1)); break;
         case Tc::store_excl:
         case Tc::atomic:
-        case Tc::cas: t.detail = 1; break;
+        case Tc::cas: t.detail = detail::result_store; break;
+        case Tc::aes_mc: t.detail = detail::fused; break;
         case Tc::fp_to_gpr:
             if ((i.raw >> 16 & 7) < 6) t.latency = 4; // FCVT*: rounding mode and opcode in 20:16, FMOV has opcode 11x
             break;
         case Tc::gpr_to_fp:
             if ((i.raw >> 16 & 7) < 6) t.latency = 6; // SCVTF, UCVTF
             break;
+        case Tc::simd_fp_cvt:
+        case Tc::simd_fp_recip: {
+            // By the size of the elements; scalar (bit 28) as for D.
+            const bool half = (i.raw >> 17 & 0x1f) == 0x1c, wide = i.raw >> 22 & 1, scalar = i.raw >> 28 & 1;
+            t.latency = half && !scalar ? 6 : wide || scalar ? 3 : 4;
+            t.occupancy = half && !scalar ? 4 : wide || scalar ? 1 : 2;
+            break;
+        }
+        case Tc::simd_fp_sqrt:
+            if (i.raw >> 22 & 1) { // 2D
+                t.latency = 16;
+                t.occupancy = 14;
+            }
+            break;
         case Tc::simd_mul:
         case Tc::simd_mla:
-            if (quad(i)) {
+            if (quad(i) && t.latency == 4 && t.occupancy == 1) {
                 t.latency = 5;
                 t.occupancy = 2;
             }

@@ -13,7 +13,8 @@ class Directory {
     struct Entry {
         std::uint64_t pline{kEmpty};
         std::uint32_t holders{};   ///< bit n: the core on port n
-        std::int32_t owner{kNone}; ///< port that holds the line exclusive or modified
+        std::int16_t owner{kNone}; ///< port that holds the line exclusive or modified
+        bool reused{};             ///< the L3 had the line when a core asked for it
     };
     static constexpr std::int32_t kNone = -1;
 

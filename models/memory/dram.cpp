@@ -14,7 +14,7 @@ Dram::Dram(sc_core::sc_module_name name, PhysAddr base, std::uint64_t bytes, con
       bytes_(bytes),
       t_(timing),
       banks_(static_cast<std::size_t>(timing.channels) * timing.banks),
-      pins_(timing.channels, SlotCalendar(timing.line)) {
+      channels_(timing.channels, Channel{.pins = SlotCalendar(timing.line)}) {
     if (!std::has_single_bit(timing.channels) || !std::has_single_bit(timing.banks) ||
         !std::has_single_bit(timing.row_bytes)) {
         throw std::invalid_argument("Dram: channels, banks and row size must be powers of two");
@@ -26,7 +26,7 @@ Dram::Place Dram::place(PhysAddr pa) const {
     const std::uint64_t unit = (pa.v - base_.v) >> t_.channel_shift;
     // Higher address bits are folded in, so that power-of-two strides use all channels and banks.
     const std::uint64_t channel =
-        (unit ^ unit >> 5 ^ unit >> 8 ^ unit >> 11 ^ unit >> 14 ^ unit >> 17 ^ unit >> 20) % t_.channels;
+        (unit ^ unit >> 2 ^ unit >> 5 ^ unit >> 8 ^ unit >> 11 ^ unit >> 14 ^ unit >> 17 ^ unit >> 20) % t_.channels;
     const std::uint64_t rows = (unit / t_.channels << t_.channel_shift) / t_.row_bytes;
     const std::uint64_t row = rows / t_.banks;
     const std::uint64_t bank = (rows ^ rows >> 4 ^ rows >> 7 ^ rows >> 11) % t_.banks;
@@ -47,7 +47,7 @@ std::uint64_t Dram::after_refresh(const Place& p, std::uint64_t at) const {
     return begun != 0 && at < begun + t_.t_rfc ? begun + t_.t_rfc : at;
 }
 
-std::uint64_t Dram::transfer(PhysAddr pa, std::uint64_t arrival) {
+std::uint64_t Dram::transfer(PhysAddr pa, std::uint64_t arrival, bool write) {
     const Place p = place(pa);
     Bank& b = banks_[p.channel * t_.banks + p.bank];
     std::uint64_t at = after_refresh(p, arrival);
@@ -70,7 +70,18 @@ std::uint64_t Dram::transfer(PhysAddr pa, std::uint64_t arrival) {
         b.row = p.row;
         at += t_.t_rcd;
     }
-    const std::uint64_t data = pins_[p.channel].reserve(at + t_.rl);
+    Channel& c = channels_[p.channel];
+    const std::uint64_t data = c.pins.reserve(at + t_.rl);
+    if (!write) {
+        c.last_read = data;
+    } else if (data < c.last_read + t_.write_queue && c.last_read < data + t_.write_queue) {
+        // Writes go out in batches; what turning the pins around costs is shared by those of a batch.
+        c.turning += t_.turnaround;
+        if (c.turning >= t_.line) {
+            c.turning -= t_.line;
+            c.pins.reserve(data + t_.line);
+        }
+    }
     b.used = at;
     b.busy_from = begun;
     b.busy_until = at + t_.line;
@@ -85,7 +96,7 @@ void Dram::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& dela
     }
     const std::uint64_t base = sc_core::sc_time_stamp().value();
     const std::uint64_t arrival = base + delay.value();
-    const std::uint64_t data = transfer(pa, arrival + t_.controller / 2);
+    const std::uint64_t data = transfer(pa, arrival + t_.controller / 2, payload.is_write());
     if (payload.is_write()) {
         ++stats_.writes;
         // Writes are queued; the requester waits only while the queue is full.

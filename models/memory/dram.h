@@ -47,15 +47,21 @@ class Dram : public sc_core::sc_module {
     };
     static constexpr std::uint64_t kClosed = ~std::uint64_t{0};
 
+    struct Channel {
+        SlotCalendar pins;
+        std::uint64_t last_read{};
+        std::uint64_t turning{}; ///< lost to changes of direction, not yet taken from the pins
+    };
+
     void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay);
-    std::uint64_t transfer(PhysAddr pa, std::uint64_t arrival);
+    std::uint64_t transfer(PhysAddr pa, std::uint64_t arrival, bool write);
     std::uint64_t after_refresh(const Place& p, std::uint64_t at) const;
 
     PhysAddr base_;
     std::uint64_t bytes_;
     DramTiming t_;
     std::vector<Bank> banks_;
-    std::vector<SlotCalendar> pins_;
+    std::vector<Channel> channels_;
     Stats stats_;
 };
 

@@ -116,7 +116,8 @@ std::uint64_t Dsu::read_shared(const Request& r, DsuExtension& x) {
         return r.looked_up + snoop_ps_;
     }
     e.holders = r.bit;
-    e.owner = static_cast<std::int32_t>(r.port);
+    e.owner = static_cast<std::int16_t>(r.port);
+    e.reused = l != nullptr;
     x.granted = State::exclusive;
     if (l) {
         done = l3_data_ready(r);
@@ -165,20 +166,24 @@ std::uint64_t Dsu::take_unique(const Request& r, DsuExtension& x, bool with_data
     }
     const bool dirty = s.dirty || (l && l->state == State::modified);
     x.granted = dirty ? State::modified : State::exclusive;
+    const bool reused = l != nullptr;
     if (l) l3_.drop(*l);
     Directory::Entry& e = directory_.insert(r.pline);
     e.holders = r.bit;
-    e.owner = static_cast<std::int32_t>(r.port);
+    e.owner = static_cast<std::int16_t>(r.port);
+    e.reused = reused;
     return done;
 }
 
 std::uint64_t Dsu::victim(const Request& r, DsuExtension& x) {
+    bool reused = false;
     if (Directory::Entry* e = directory_.find(r.pline)) {
+        reused = e->reused;
         e->holders &= ~r.bit;
         if (e->owner == static_cast<std::int32_t>(r.port)) e->owner = Directory::kNone;
         if (e->holders == 0) directory_.erase(*e);
     }
-    if (x.kind != DsuKind::evict) x.allocated = put(r.pline, x.kind == DsuKind::write_back, r.looked_up);
+    if (x.kind != DsuKind::evict) x.allocated = put(r.pline, x.kind == DsuKind::write_back, r.looked_up, !reused);
     return r.looked_up;
 }
 
@@ -247,13 +252,21 @@ std::uint64_t Dsu::l3_data_ready(const Request& r) const {
     return from + data_ps_;
 }
 
-bool Dsu::put(std::uint64_t pline, bool dirty, std::uint64_t now) {
+bool Dsu::put(std::uint64_t pline, bool dirty, std::uint64_t now, bool by_chance) {
     if (CacheLine* l = l3_.find(pline)) {
         if (dirty) l->state = State::modified;
         l->stamp = ++l3_clock_;
         return false;
     }
     CacheLine& l = l3_.victim(pline, l3_clock_);
+    if (by_chance && l.state != State::invalid) {
+        // Bimodal insertion: part of a working set bigger than the L3 stays in it (see DsuParams::victims_kept).
+        dice_ = dice_ * 6364136223846793005ull + 1442695040888963407ull;
+        if (dice_ >> 56 >= p_.victims_kept) {
+            if (dirty) dram(pline, tlm::TLM_WRITE_COMMAND, now + p_.memory_request_ps);
+            return false;
+        }
+    }
     if (l.state == State::modified) dram(l.pline, tlm::TLM_WRITE_COMMAND, now + p_.memory_request_ps);
     l3_.replace(l, {.pline = pline, .state = dirty ? State::modified : State::exclusive, .stamp = ++l3_clock_});
     return true;

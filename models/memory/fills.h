@@ -47,10 +47,11 @@ class Fills {
         }
         return &slots_[std::min(std::min(a, b), std::min(c, d)) & (kMaxSlots - 1)];
     }
-    void occupy(Slot& s, std::uint64_t pline, std::uint64_t ready, Level level) {
+    /// The slot stays taken `release` longer than the fill takes.
+    void occupy(Slot& s, std::uint64_t pline, std::uint64_t ready, Level level, unsigned release = 0) {
         keys_[static_cast<std::size_t>(&s - slots_.data())] =
-            ready * kMaxSlots + static_cast<std::size_t>(&s - slots_.data());
-        s.ready = ready;
+            (ready + release) * kMaxSlots + static_cast<std::size_t>(&s - slots_.data());
+        s.ready = ready + release;
         // A slot may be promised to the next request while its fill is still in flight, so fills are kept apart.
         if (++last_ >= recent_.size()) last_ = 0;
         if (recent_[last_].pline != ~0ull) --places_[place(recent_[last_].pline)].fills;

@@ -23,6 +23,7 @@ struct CoreMemory::Impl final : DsuPort {
         payload.set_data_length(kLineSize);
         payload.set_streaming_width(kLineSize);
         set_recency_clock(nullptr);
+        caches.set_page_lookup(&translation);
     }
     ~Impl() override { payload.clear_extension<DsuExtension>(); }
 
@@ -88,12 +89,20 @@ void CoreMemory::set_clock(const Clock* clock) { impl_->clock = clock; }
 
 void CoreMemory::set_recency_clock(std::uint32_t* clock) { impl_->set_recency_clock(clock); }
 
-void CoreMemory::set_ttbr0(PhysAddr table, std::uint16_t asid) { impl_->translation.set_ttbr0(table, asid); }
+void CoreMemory::set_ttbr0(PhysAddr table, std::uint16_t asid) {
+    impl_->translation.set_ttbr0(table, asid);
+    impl_->caches.set_page(~0ull, ~0ull);
+}
 
-void CoreMemory::tlb_invalidate(std::uint32_t asid, std::uint64_t vpn) { impl_->translation.invalidate(asid, vpn); }
+void CoreMemory::tlb_invalidate(std::uint32_t asid, std::uint64_t vpn) {
+    impl_->translation.invalidate(asid, vpn);
+    impl_->caches.set_page(~0ull, ~0ull);
+}
 
 Translation CoreMemory::translate_data(VirtAddr va, bool write, bool kernel, std::uint64_t now) {
-    return impl_->translation.data(va, write, kernel, now);
+    const Translation t = impl_->translation.data(va, write, kernel, now);
+    if (t.entry) impl_->caches.set_page(t.entry->vpn, t.entry->ppn);
+    return t;
 }
 
 Translation CoreMemory::translate_fetch(VirtAddr va, std::uint64_t now) { return impl_->translation.fetch(va, now); }

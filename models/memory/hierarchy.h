@@ -38,22 +38,27 @@
 
 namespace rkperf::mem {
 
+enum class Replacement : std::uint8_t { lru, random };
+
 struct CacheGeometry {
     unsigned bytes{};
     unsigned ways{};
     unsigned line{64};
+    Replacement replacement{Replacement::lru};
 };
 
 /// A stride prefetcher: trained by demand misses and first uses of prefetched lines.
 struct PrefetchParams {
-    unsigned streams{};      ///< streams followed at a time; 0: off
-    unsigned confirm{2};     ///< equal strides in a row before it acts
-    unsigned l1_ahead{};     ///< strides ahead of the demand, into the L1D (loads)
-    unsigned l2_ahead{};     ///< into the L2 (0: not at all)
-    unsigned l3_ahead{};     ///< into the L3 (0: not at all)
-    unsigned per_trigger{2}; ///< prefetches issued at most per training event and level
-    unsigned in_flight{};    ///< prefetches to the L1D or L2 outstanding at most
-    unsigned max_stride{32}; ///< lines
+    unsigned streams{};       ///< streams followed at a time; 0: off
+    unsigned confirm{2};      ///< equal strides in a row before it acts
+    unsigned l1_ahead{};      ///< strides ahead of the demand, into the L1D (loads)
+    unsigned l2_ahead{};      ///< into the L2 (0: not at all)
+    unsigned l3_ahead{};      ///< into the L3 (0: not at all)
+    unsigned per_trigger{2};  ///< prefetches issued at most per training event and level
+    unsigned in_flight{};     ///< prefetches to the L1D or L2 outstanding at most
+    unsigned max_stride{32};  ///< lines
+    bool crosses_pages{};     ///< follows virtual addresses; else a stream ends where physical pages are not neighbours
+    bool l1_descending{true}; ///< descending streams are fetched into the L1D, too
 };
 
 /// Write streaming: after this many whole lines stored in a row that all missed, stores stop allocating (0: never).
@@ -71,11 +76,13 @@ struct CoreMemoryParams {
     unsigned walk_cache_entries{}, walk_cache_ways{};
     bool l2_inclusive_of_l1d{};
     // Latencies in core cycles, on top of the pipeline's own load-to-use latency (which covers an L1 hit).
-    unsigned l2_hit{};           ///< L1 miss, L2 hit
-    unsigned l2tlb_hit{};        ///< L1 TLB miss, L2 TLB hit
-    unsigned walk_step{};        ///< fixed cost of one walk step on top of its memory access
-    unsigned mshrs{};            ///< L1D misses in flight
-    unsigned l2_line_interval{}; ///< cycles between two lines delivered by the L2
+    unsigned l2_hit{};              ///< L1 miss, L2 hit
+    unsigned l2tlb_hit{};           ///< L1 TLB miss, L2 TLB hit
+    unsigned walk_step{};           ///< fixed cost of one walk step on top of its memory access
+    unsigned mshrs{};               ///< L1D misses in flight
+    unsigned mshr_release{};        ///< a miss of a load keeps its place so long after its data came
+    unsigned mshr_release_memory{}; ///< and so much longer if they came from memory
+    unsigned l2_line_interval{};    ///< quarters of a cycle between two lines delivered by the L2
     unsigned walks_in_flight{};
     unsigned to_dsu{}; ///< L1 miss, L2 miss: all that passes in the core's own clock, to the DSU and back
     unsigned bus_read_beat{16}, bus_write_beat{16};                ///< bytes per BUS_ACCESS beat

@@ -21,6 +21,11 @@ bool Prefetcher::train(std::uint64_t pline, Plan& plan) {
             found = &s;
         }
     }
+    if (found && found->confidence >= p_.confirm) {
+        // Behind the head of a stream that a prefetch instruction has led ahead: nothing new.
+        const auto d = static_cast<std::int64_t>(pline - found->last);
+        if ((d < 0) != (found->stride < 0) && d % found->stride == 0) return false;
+    }
     if (!found) {
         Stream& s = *std::min_element(streams_.begin(), streams_.end(),
                                       [](const Stream& a, const Stream& b) { return a.stamp < b.stamp; });

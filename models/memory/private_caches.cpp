@@ -11,6 +11,8 @@ namespace ev = pmu_event;
 namespace {
 
 constexpr unsigned kFetchesInFlight = 4;
+constexpr unsigned kLinesPerPageShift = kPageShift - kLineShift;
+constexpr std::uint64_t kLinesPerPageMask = (1u << kLinesPerPageShift) - 1;
 
 std::uint64_t line_address(std::uint64_t pline) { return pline << kLineShift; }
 
@@ -64,7 +66,8 @@ Timing PrivateCaches::load(std::uint64_t pline, std::uint64_t now, CacheLine** l
     l2_.expect(pline, true);
     Fills::Slot& slot = *mshrs_.pick(now);
     const Fill f = from_l2(pline, false, For::demand, std::max(now, slot.ready));
-    mshrs_.occupy(slot, pline, f.ready, f.level);
+    mshrs_.occupy(slot, pline, f.ready, f.level,
+                  p_.mshr_release + (f.level == Level::dram ? p_.mshr_release_memory : 0));
     count_refill(ev::L1D_CACHE_REFILL_RD, f.level);
     *line = &allocate_l1d(pline, f.state, now);
     train(pline, true, now);
@@ -207,6 +210,10 @@ Timing PrivateCaches::walk_read(std::uint64_t pline, std::uint64_t now) {
 Timing PrivateCaches::software_prefetch(std::uint64_t pline, std::uint64_t now, CacheLine** line) {
     if (CacheLine* l = l1d_.find(pline)) {
         *line = l;
+        if (l->prefetched) {
+            l->prefetched = false;
+            train(pline, true, now);
+        }
         return {.ready = now};
     }
     if (stream_.line() == pline && stream_.streaming()) return {.ready = now};
@@ -214,6 +221,7 @@ Timing PrivateCaches::software_prefetch(std::uint64_t pline, std::uint64_t now, 
     const Fill f = from_l2(pline, false, For::prefetch, std::max(now, slot.ready));
     mshrs_.occupy(slot, pline, f.ready, f.level);
     *line = &allocate_l1d(pline, f.state, now);
+    train(pline, true, now);
     return {.ready = f.ready, .level = f.level};
 }
 
@@ -337,7 +345,7 @@ Timing PrivateCaches::streamed_store(std::uint64_t pline, unsigned offset, unsig
 
 std::uint64_t PrivateCaches::write_whole_line(std::uint64_t pline, std::uint64_t now) {
     Fills::Slot& slot = *stream_out_.pick(now);
-    const std::uint64_t start = l2_port_.reserve(std::max(now, slot.ready));
+    const std::uint64_t start = through_l2_port(std::max(now, slot.ready));
     std::uint64_t done = start + p_.l2_hit;
     count_l2_write();
     CacheLine* const l = l2_.find(pline);
@@ -399,7 +407,7 @@ std::uint64_t PrivateCaches::drain(std::uint64_t now) {
 PrivateCaches::Fill PrivateCaches::from_l2(std::uint64_t pline, bool unique, For why, std::uint64_t start) {
     count(ev::L2D_CACHE);
     count(ev::L2D_CACHE_RD);
-    start = l2_port_.reserve(start);
+    start = through_l2_port(start);
     if (CacheLine* l = l2_.find(pline)) {
         l->stamp = ++inner_clock_;
         l->prefetched = false;
@@ -603,15 +611,34 @@ void PrivateCaches::prefetch_l1i_after(std::uint64_t pline, std::uint64_t now) {
 
 void PrivateCaches::train(std::uint64_t pline, bool is_load, std::uint64_t now) {
     Prefetcher::Plan plan;
-    if (!prefetcher_.train(pline, plan)) return;
+    const bool follow = p_.prefetch.crosses_pages && pline >> kLinesPerPageShift == ppn_;
+    trained_virtual_ = follow;
+    if (!prefetcher_.train(follow ? vpn_ << kLinesPerPageShift | (pline & kLinesPerPageMask) : pline, plan)) return;
     // Stores are prefetched for into the L2 where there is a prefetcher for it (TRM 100798), else into the L1D.
     const bool to_l1 = is_load || p_.prefetch.l2_ahead == 0;
-    const auto run = [](const Prefetcher::Batch& b, auto&& one) {
-        for (unsigned i = 0; i < b.count; ++i) one(b.first + static_cast<std::uint64_t>(b.stride * std::int64_t{i}));
+    const auto run = [this](const Prefetcher::Batch& b, auto&& one) {
+        for (unsigned i = 0; i < b.count; ++i) {
+            const std::uint64_t l = physical_line(b.first + static_cast<std::uint64_t>(b.stride * std::int64_t{i}));
+            if (l != ~0ull) one(l);
+        }
     };
+    if (plan.l1.stride < 0 && !p_.prefetch.l1_descending) plan.l1.count = 0;
     run(plan.l1, [&](std::uint64_t l) { to_l1 ? prefetch_l1d(l, now) : prefetch_l2(l, now); });
     run(plan.l2, [&](std::uint64_t l) { prefetch_l2(l, now); });
     run(plan.l3, [&](std::uint64_t l) { prefetch_l3(l, now); });
+}
+
+/// The physical line of one that a trained stream asks for; ~0 if nothing is mapped there.
+std::uint64_t PrivateCaches::physical_line(std::uint64_t line) {
+    const std::uint64_t page = line >> kLinesPerPageShift;
+    if (!trained_virtual_) return line;
+    if (page == vpn_) return ppn_ << kLinesPerPageShift | (line & kLinesPerPageMask);
+    if (!lookup_) return ~0ull;
+    if (page != other_vpn_) {
+        other_vpn_ = page;
+        other_ppn_ = lookup_->page_behind(page);
+    }
+    return other_ppn_ == ~0ull ? ~0ull : other_ppn_ << kLinesPerPageShift | (line & kLinesPerPageMask);
 }
 
 bool PrivateCaches::prefetchable(std::uint64_t pline) const {

@@ -20,6 +20,14 @@
 
 namespace rkperf::mem {
 
+/// Where prefetchers learn of pages they are not told.
+class PageLookup {
+  public:
+    virtual ~PageLookup() = default;
+    /// The physical page behind a virtual one, or ~0 if there is none. Costs and counts nothing.
+    virtual std::uint64_t page_behind(std::uint64_t vpn) = 0;
+};
+
 /// The way out of the core.
 class DsuPort {
   public:
@@ -42,6 +50,13 @@ class PrivateCaches final : public SnoopPort {
     void invalidate_icache_line(std::uint64_t pline);
 
     void set_listener(FastPathListener* l) { listener_ = l; }
+    void set_page_lookup(PageLookup* l) { lookup_ = l; }
+    /// The accesses that follow are to this page; vpn ~0: translations have changed.
+    void set_page(std::uint64_t vpn, std::uint64_t ppn) {
+        vpn_ = vpn;
+        ppn_ = ppn;
+        if (vpn == ~0ull) other_vpn_ = ~0ull;
+    }
     void set_recency_clock(std::uint32_t* clock) { clock_ = clock; }
 
     SnoopResult snoop(std::uint64_t pline, SnoopKind kind, bool want_data) override;
@@ -88,6 +103,8 @@ class PrivateCaches final : public SnoopPort {
     Fill from_l2(std::uint64_t pline, bool unique, For why, std::uint64_t start);
     Fill from_dsu(std::uint64_t pline, DsuKind kind, For why, std::uint64_t start);
     std::uint64_t own(std::uint64_t pline, DsuKind kind, std::uint64_t start);
+    /// When a request that reaches the L2 at `start` is served.
+    std::uint64_t through_l2_port(std::uint64_t start) { return (l2_port_.reserve(4 * start) + 3) / 4; }
     void count_l2_write();
     CacheLine& l2_victim(std::uint64_t pline) { return l2_.victim(pline, inner_clock_); }
     CacheLine& allocate_l2(CacheLine& place, std::uint64_t pline, State state, std::uint64_t now);
@@ -96,6 +113,7 @@ class PrivateCaches final : public SnoopPort {
 
     // Prefetching
     void train(std::uint64_t pline, bool is_load, std::uint64_t now);
+    std::uint64_t physical_line(std::uint64_t line);
     bool prefetchable(std::uint64_t pline) const;
     bool prefetch_l1d(std::uint64_t pline, std::uint64_t now);
     bool prefetch_l2(std::uint64_t pline, std::uint64_t now);
@@ -124,6 +142,10 @@ class PrivateCaches final : public SnoopPort {
     Fills stream_out_; ///< whole lines on their way out of a write stream
     SlotCalendar l2_port_;
     Prefetcher prefetcher_;
+    PageLookup* lookup_{};
+    std::uint64_t vpn_{~0ull}, ppn_{~0ull};             ///< page of the present access
+    std::uint64_t other_vpn_{~0ull}, other_ppn_{~0ull}; ///< the last one looked up
+    bool trained_virtual_{};
     WriteStream stream_;
     std::uint64_t streaming_since_{}; ///< cycle up to which write-streaming cycles are counted
     DsuExtension x_;

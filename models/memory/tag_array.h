@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tags of a set-associative cache with true LRU. Recency is kept as stamps of a 32-bit clock; the oldest line of a set
+// Tags of a set-associative cache, replaced by true LRU or at random. Recency is kept as stamps of a 32-bit clock; the oldest line of a set
 // is the one with the greatest age, a difference modulo 2^32, so that the clock may wrap. A short form of the tags is
 // kept beside the lines: a look-up reads one or two lines of the host's cache.
 #pragma once
@@ -19,7 +19,8 @@ class TagArray {
   public:
     using State = CacheLine::State;
 
-    explicit TagArray(const CacheGeometry& g) : ways_(g.ways), stride_((g.ways + 3) / 4 * 4) {
+    explicit TagArray(const CacheGeometry& g)
+        : ways_(g.ways), stride_((g.ways + 3) / 4 * 4), random_(g.replacement == Replacement::random) {
         if (g.line != kLineSize || g.ways == 0 || g.ways > kMaxWays || g.bytes % (g.ways * g.line) != 0) {
             throw std::invalid_argument("cache geometry: 64-byte lines, whole sets");
         }
@@ -51,7 +52,7 @@ class TagArray {
     }
     const CacheLine* find(std::uint64_t pline) const { return const_cast<TagArray*>(this)->find(pline); }
 
-    /// The line to be replaced by `pline`: an invalid one, else the oldest of the set.
+    /// The line to be replaced by `pline`: an invalid one, else the oldest of the set, or one at random.
     CacheLine& victim(std::uint64_t pline, std::uint32_t clock) {
         CacheLine* const set = &lines_[first(pline)];
         // Ranks by age, then by place; no branch depends on them.
@@ -61,6 +62,7 @@ class TagArray {
             const std::uint64_t rank = age << 8 | (kMaxWays - w);
             best = rank > best ? rank : best;
         }
+        if (random_ && best >> 40 == 0) return set[random_way()];
         return set[kMaxWays - (best & 0xff)];
     }
 
@@ -93,12 +95,19 @@ class TagArray {
         void operator()(T* p) const { ::operator delete[](p, kHostLine); }
     };
 
+    unsigned random_way() {
+        // A linear congruential generator (Knuth); its upper bits are good enough.
+        dice_ = dice_ * 6364136223846793005ull + 1442695040888963407ull;
+        return static_cast<unsigned>((dice_ >> 32) * ways_ >> 32);
+    }
     static std::uint32_t short_tag(std::uint64_t pline) { return static_cast<std::uint32_t>(pline); }
     std::size_t first(std::uint64_t pline) const { return static_cast<std::size_t>(pline & mask_) * stride_; }
 
     unsigned ways_;
     unsigned stride_; ///< lines from one set to the next
+    bool random_;
     unsigned mask_{};
+    std::uint64_t dice_{};
     std::size_t count_{};
     std::unique_ptr<CacheLine[], Free<CacheLine>> lines_;
     std::unique_ptr<std::uint32_t[], Free<std::uint32_t>> tags_; ///< low bits of the lines' numbers

@@ -212,6 +212,14 @@ std::uint64_t TranslationUnit::kernel_walk(VirtAddr va, unsigned leaf_level, std
     return now;
 }
 
+std::uint64_t TranslationUnit::page_behind(std::uint64_t vpn) {
+    const VirtAddr va(vpn << kPageShift);
+    Leaf leaf;
+    if ((va.v & kAboveTtbr0) != 0 || mem::walk(memory_, root_, va, leaf) != 0 || !leaf.user) return ~0ull;
+    const std::uint64_t page = (leaf.output.v | (va.v & (desc::span(leaf.level) - 1) & kPageMask)) >> kPageShift;
+    return memory_.contains(PhysAddr(page << kPageShift), kPageSize) ? page : ~0ull;
+}
+
 WalkState TranslationUnit::first_table(VirtAddr va) {
     WalkState state{.table = root_};
     count(ev::L2D_LLWALK_TLB);

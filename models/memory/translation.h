@@ -14,7 +14,7 @@
 
 namespace rkperf::mem {
 
-class TranslationUnit {
+class TranslationUnit final : public PageLookup {
   public:
     /// The kernel's text begins here (KIMAGE_VADDR with 48-bit addresses); below it in the upper half is its data.
     static constexpr std::uint64_t kKernelText = 0xffff800008000000;
@@ -33,6 +33,7 @@ class TranslationUnit {
         asid_ = asid;
     }
     void invalidate(std::uint32_t asid, std::uint64_t vpn);
+    std::uint64_t page_behind(std::uint64_t vpn) override;
     void set_listener(FastPathListener* l) { listener_ = l; }
     void set_recency_clock(std::uint32_t* clock) { clock_ = clock; }
 

@@ -64,7 +64,7 @@ KERNEL(untaken, "cbnz xzr, 1b\n tbnz xzr, #3, 1b\n")
 KERNEL(add_chain, "mul x9, x9, x9\n mul x9, x9, x9\n mul x9, x9, x9\n")
 KERNEL(div_chain, "mov x10, #-1\n udiv x9, x10, x11\n orr x11, x9, #3\n udiv x9, x10, x11\n orr x11, x9, #3\n")
 KERNEL(fp_chain, "fadd d0, d0, d1\n fadd d0, d0, d1\n fadd d0, d0, d1\n fadd d0, d0, d1\n")
-KERNEL(address_chain, "and x9, x9, #56\n add x10, %1, x9\n ldr x9, [x10]\n")
+KERNEL(address_chain, "and x9, x9, #56\n madd x10, x9, xzr, %1\n ldr x9, [x10]\n")
 
 static void zero_lines(long n) {
     static char* area;

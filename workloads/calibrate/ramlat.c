@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Latency of dependent loads: chains through a buffer whose steps jump by half of it, then by a quarter, and so on, as
-// sbc-bench's ramlat goes. ramlat KIND SIZE..., KIND: 1x32 2x32 1x64 2x64 (indices) or 1xPTR 2xPTR 4xPTR 8xPTR.
+// sbc-bench's ramlat goes. ramlat KIND SIZE..., KIND: 1x32 2x32 1x64 2x64 (byte offsets) or 1xPTR 2xPTR 4xPTR 8xPTR.
 //
 // One word of each line is linked. A big buffer is linked only as far as the chains go, then cleaned out of the caches:
 // there each line is met once for every time that the caches are filled anew.
@@ -11,7 +11,8 @@
 #include <string.h>
 
 enum {
-    WORDS_APART = 64,      // between the starts of chains
+    POINTERS_APART = 512,  // bytes between the starts of chains of pointers
+    OFFSETS_APART = 64,    // and of offsets: the next line
     WHOLE = 16 << 20,      // bytes; up to here the whole buffer is linked
     BIG_STEPS = 160 << 10, // steps of all chains in a buffer that is not
     SMALL_STEPS = 8192,    // at least, in one that is
@@ -42,9 +43,9 @@ static void put(const struct chains* c, size_t at, size_t next) {
     if (c->pointers) {
         *(char**)p = c->buffer + next * c->width;
     } else if (c->width == 8) {
-        *(uint64_t*)p = next;
+        *(uint64_t*)p = next * c->width;
     } else {
-        *(uint32_t*)p = (uint32_t)next;
+        *(uint32_t*)p = (uint32_t)(next * c->width);
     }
 }
 
@@ -90,10 +91,10 @@ FOLLOW(follow_1p, P(0))
 FOLLOW(follow_2p, P(0) P(1))
 FOLLOW(follow_4p, P(0) P(1) P(2) P(3))
 FOLLOW(follow_8p, P(0) P(1) P(2) P(3) P(4) P(5) P(6) P(7))
-FOLLOW(follow_1x, "ldr %0, [%8, %0, lsl #3]\n\t")
-FOLLOW(follow_2x, "ldr %0, [%8, %0, lsl #3]\n\tldr %1, [%8, %1, lsl #3]\n\t")
-FOLLOW(follow_1w, "ldr %w0, [%8, %0, lsl #2]\n\t")
-FOLLOW(follow_2w, "ldr %w0, [%8, %0, lsl #2]\n\tldr %w1, [%8, %1, lsl #2]\n\t")
+FOLLOW(follow_1x, "ldr %0, [%8, %0]\n\t")
+FOLLOW(follow_2x, "ldr %0, [%8, %0]\n\tldr %1, [%8, %1]\n\t")
+FOLLOW(follow_1w, "ldr %w0, [%8, %0]\n\t")
+FOLLOW(follow_2w, "ldr %w0, [%8, %0]\n\tldr %w1, [%8, %1]\n\t")
 
 static const struct kind {
     const char* name;
@@ -112,8 +113,9 @@ static void measure(const struct kind* k, char* buffer, size_t bytes) {
     size_t at[MOST_CHAINS] = {0}, warm, steps;
     for (unsigned i = 0; i < k->chains; i++) {
         // In the smallest buffers the chains wrap around.
-        c.start[i] = i * WORDS_APART * 8 % bytes / k->width;
-        at[i] = k->pointers ? (size_t)(buffer + c.start[i] * k->width) : c.start[i];
+        size_t start = i * (k->pointers ? POINTERS_APART : OFFSETS_APART) % bytes;
+        c.start[i] = start / k->width;
+        at[i] = k->pointers ? (size_t)(buffer + start) : start;
     }
     if (bytes <= WHOLE) {
         link_chains(&c, 0);

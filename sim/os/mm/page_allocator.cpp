@@ -8,6 +8,20 @@ namespace rkperf::os {
 PageAllocator::PageAllocator(mem::PhysicalMemory& memory, PhysAddr first, std::uint64_t bytes)
     : memory_(memory), first_(first), total_(bytes >> kPageShift), free_count_(total_) {}
 
+std::uint64_t PageAllocator::scattered(std::uint64_t n) const {
+    constexpr unsigned kBits = kPieceBits - kGroupBits;
+    constexpr std::uint64_t kMask = (std::uint64_t{1} << kBits) - 1, kInGroup = (std::uint64_t{1} << kGroupBits) - 1;
+    const std::uint64_t piece = n >> kPieceBits;
+    if ((piece + 1) << kPieceBits > total_) return n;
+    // One-to-one steps: odd products and shifted sums.
+    std::uint64_t x = ((n >> kGroupBits) + piece * 617) & kMask;
+    for (std::uint64_t odd : {0x1e5u, 0x2cbu, 0x34du}) {
+        x = x * odd & kMask;
+        x ^= x >> kBits / 2;
+    }
+    return piece << kPieceBits | x << kGroupBits | (n & kInGroup);
+}
+
 PhysAddr PageAllocator::alloc() {
     std::uint64_t index;
     if (!free_.empty()) {
@@ -15,8 +29,8 @@ PhysAddr PageAllocator::alloc() {
         free_.pop_back();
         std::memset(memory_.host(PhysAddr(first_.v + (index << kPageShift))), 0, kPageSize);
     } else if (next_ < total_) {
-        index = next_++;
-        refs_.push_back(0);
+        index = scattered(next_++);
+        if (index >= refs_.size()) refs_.resize(index + 1);
     } else {
         return PhysAddr(0);
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of simulated DRAM with reference counts. Deterministic: addresses depend only on the sequence of calls.
+// Pages of simulated DRAM with reference counts. Deterministic: addresses depend only on the sequence of calls. Pages
+// that follow each other lie together by fours and else scattered, as those of a kernel that has been up for a while do:
+// physically indexed caches see pages of all colours, and physical streams end soon.
 #pragma once
 
 #include "models/memory/physical_memory.h"
@@ -23,6 +25,10 @@ class PageAllocator {
     mem::PhysicalMemory& memory() { return memory_; }
 
   private:
+    /// Groups of pages, scattered within pieces of so many (16 MiB); what is left over at the end is in order.
+    static constexpr unsigned kPieceBits = 12, kGroupBits = 2;
+    std::uint64_t scattered(std::uint64_t n) const;
+
     mem::PhysicalMemory& memory_;
     PhysAddr first_;
     std::uint64_t total_, next_{}, free_count_;
