@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program sees of frequencies.
 //
-//   cpufreq time N            N rounds of a loop of 2 cycles (four dependent additions): ns, cycles, task-clock ns, ticks
+//   cpufreq time N            N rounds of a loop of four dependent additions: ns, cycles, task-clock ns, ticks
 //   cpufreq set FILE TEXT ... writes TEXT to FILE below cpufreq/, prints the errno; then the same loop
 //
 // prints "KEY VALUE" lines.

@@ -455,7 +455,7 @@ static const struct {
     {"data_aborts", data_aborts, 40, kAll},
     {"insn_aborts", insn_aborts, 40, kAll},
     {"breakpoints", breakpoints, 40, kAll},
-    {"interrupts", interrupts, 3, kAll},
+    {"interrupts", interrupts, 20, kAll},
     {"switches", switches, 40, kCpu},
 };
 
