@@ -57,18 +57,17 @@ std::uint64_t clone_flag(NsKind kind) {
 }
 
 Namespace::Namespace(Namespaces& all, NsKind kind, UserNsPtr owner, std::uint64_t fixed_ino)
-    : all(all), kind(kind), ino(fixed_ino ? fixed_ino : all.alloc_ino()), owner(std::move(owner)) {}
+    : all(all), numbers(all.numbers()), kind(kind), ino(fixed_ino ? fixed_ino : numbers->alloc()),
+      owner(std::move(owner)) {}
 
-Namespace::~Namespace() { all.free_ino(ino); }
+Namespace::~Namespace() { numbers->free(ino); }
 
-std::uint64_t Namespaces::alloc_ino() {
+std::uint64_t NsNumbers::alloc() {
     std::uint64_t n = kFirstDynamic;
-    while (inos_.contains(n)) ++n;
-    inos_.insert(n);
+    while (used_.contains(n)) ++n;
+    used_.insert(n);
     return n;
 }
-
-void Namespaces::free_ino(std::uint64_t ino) { inos_.erase(ino); }
 
 Namespaces::Namespaces(Kernel& kernel) : k_(kernel) {
     init_user_ = std::make_shared<UserNamespace>(*this, nullptr, kUserIno);

@@ -28,6 +28,16 @@ using UserNsPtr = std::shared_ptr<UserNamespace>;
 
 enum class NsKind : std::uint8_t { uts, ipc, mnt, pid, net, user, cgroup, time };
 
+/// The inode numbers of nsfs in use.
+class NsNumbers {
+  public:
+    std::uint64_t alloc();
+    void free(std::uint64_t ino) { used_.erase(ino); }
+
+  private:
+    std::set<std::uint64_t> used_;
+};
+
 /// struct ns_common: a number in nsfs and the user namespace that rules it.
 struct Namespace {
     Namespace(Namespaces& all, NsKind kind, UserNsPtr owner, std::uint64_t fixed_ino = 0);
@@ -36,6 +46,7 @@ struct Namespace {
     Namespace& operator=(const Namespace&) = delete;
 
     Namespaces& all;
+    const std::shared_ptr<NsNumbers> numbers; ///< outlives the kernel's table: mounted files hold namespaces
     const NsKind kind;
     const std::uint64_t ino;
     const UserNsPtr owner; ///< null only for the initial user namespace
@@ -108,8 +119,7 @@ class Namespaces {
     /// The namespace behind /proc/PID/ns/NAME; null if the task has none (any more). `for_children`: what its children get.
     NsPtr of_task(const Task& t, NsKind kind, bool for_children);
 
-    std::uint64_t alloc_ino();
-    void free_ino(std::uint64_t ino);
+    const std::shared_ptr<NsNumbers>& numbers() const { return numbers_; }
 
   private:
     int create_user_ns(const Task& t, Credentials& cred);
@@ -122,7 +132,7 @@ class Namespaces {
     int install(NsSet& set, const NsPtr& ns);
 
     Kernel& k_;
-    std::set<std::uint64_t> inos_;
+    std::shared_ptr<NsNumbers> numbers_ = std::make_shared<NsNumbers>();
     UserNsPtr init_user_;
     std::shared_ptr<PidNamespace> init_pid_;
     std::shared_ptr<NsProxy> init_;

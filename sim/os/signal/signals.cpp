@@ -279,7 +279,7 @@ bool Signals::notify_parent(Task& t, int signo) {
         reaped = true;
         if (chld.handler == 1) signo = 0;
     }
-    if (signo > 0) {
+    if (signo > 0 && signo <= kNumSignals) {
         const int sig = t.exit_code & 0x7f;
         const int code = !sig ? cld::exited : t.exit_code & 0x80 ? cld::dumped : cld::killed;
         const int status = sig ? sig : t.exit_code >> 8;

@@ -46,14 +46,13 @@ std::int64_t sys_clone3(Kernel& k, Task& t, const SyscallArgs& a) {
     c.flags = v[0], c.pidfd = v[1], c.child_tid = v[2], c.parent_tid = v[3];
     c.pidfd_separate = true;
     c.cgroup = static_cast<int>(v[10]);
-    if (v[9] > 32 || (!v[8]) != (!v[9])) return -EINVAL;
+    if (v[9] > 32 || (!v[8]) != (!v[9]) || v[4] > kNumSignals) return -EINVAL;
     if ((c.flags & 0x200000000ull /* CLONE_INTO_CGROUP */) && (v[10] > 0x7fffffff || a[1] < kVer2)) return -EINVAL;
     c.set_tid.resize(v[9]);
     if (v[9] && k.get_user(c.set_tid.data(), v[8], v[9] * sizeof(int))) return -EFAULT;
     c.exit_signal = static_cast<int>(v[4]);
     c.stack = v[5] + v[6];
     c.tls = v[7];
-    if (v[4] & ~0xffull) return -EINVAL;
     if (c.flags & ~0x3ffffffffull) return -EINVAL;
     if ((c.flags & CLONE_DETACHED) || (c.flags & 0xff & ~kCloneNewTime)) return -EINVAL;
     if ((c.flags & (CLONE_THREAD | CLONE_PARENT)) && c.exit_signal) return -EINVAL;
