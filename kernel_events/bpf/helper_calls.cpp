@@ -2,6 +2,9 @@
 // What the helper functions do (kernel/bpf/helpers.c, kernel/trace/bpf_trace.c).
 #include "kernel_events/bpf/runtime.h"
 #include "kernel_events/callchain.h"
+#include "kernel_events/internal.h"
+#include "kernel_events/trace/trace_buffer.h"
+#include "kernel_events/trace/trace_events.h"
 
 #include <linux/perf_event.h>
 #include <time.h>
@@ -135,7 +138,7 @@ std::int64_t BpfRun::trace_printk() {
         }
         out += text;
     }
-    bpf.kernel().pr_info("bpf_trace_printk: " + out);
+    bpf.perf().perf.trace_events().buffer().write_bpf_printk(out);
     return static_cast<std::int64_t>(out.size());
 }
 

@@ -3,6 +3,7 @@
 #include "kernel_events/bpf/bpf.h"
 #include "kernel_events/internal.h"
 #include "kernel_events/trace/event_filter.h"
+#include "kernel_events/trace/trace_buffer.h"
 #include "kernel_events/trace/trace_events.h"
 
 #include <algorithm>
@@ -11,10 +12,6 @@
 namespace rkperf::ke {
 
 namespace {
-
-/// TraceEntry::flags.
-constexpr std::uint8_t TRACE_FLAG_IRQS_OFF = 0x01, TRACE_FLAG_NEED_RESCHED = 0x04, TRACE_FLAG_HARDIRQ = 0x08,
-                       TRACE_FLAG_SOFTIRQ = 0x10, TRACE_FLAG_NMI = 0x40;
 
 /// Instructions of a hit beyond what the functions it enters cost: a system call that is counted was measured at 310 to 360.
 constexpr std::uint32_t kHitCost = 120;
@@ -130,10 +127,11 @@ void TraceEvents::perf_trace_buf_update(std::span<std::uint8_t> record, int type
     Kernel& k = perf_.kernel;
     TraceEntry entry{};
     entry.type = static_cast<std::uint16_t>(type);
-    entry.flags = static_cast<std::uint8_t>(
-        (k.irqs_disabled() ? TRACE_FLAG_IRQS_OFF : 0) | (k.need_resched() ? TRACE_FLAG_NEED_RESCHED : 0) |
-        (k.in_hardirq() ? TRACE_FLAG_HARDIRQ : 0) | (k.in_softirq() ? TRACE_FLAG_SOFTIRQ : 0) |
-        (k.in_nmi() ? TRACE_FLAG_NMI : 0));
+    entry.flags =
+        static_cast<std::uint8_t>((k.irqs_disabled() ? TRACE_FLAG_IRQS_OFF : 0) |
+                                  (k.need_resched() ? TRACE_FLAG_NEED_RESCHED | TRACE_FLAG_PREEMPT_RESCHED : 0) |
+                                  (k.in_hardirq() ? TRACE_FLAG_HARDIRQ : 0) |
+                                  (k.in_softirq() ? TRACE_FLAG_SOFTIRQ : 0) | (k.in_nmi() ? TRACE_FLAG_NMI : 0));
     entry.pid = k.current()->pid;
     // common_preempt_count stays 0: PREEMPT_VOLUNTARY does not count.
     std::memcpy(record.data(), &entry, sizeof entry);
@@ -174,6 +172,15 @@ void TraceEvents::perf_tp_event(TraceEventCall& call, std::uint64_t count, const
     }
 }
 
+void TraceEvents::write_ftrace(TraceEventCall& call, std::span<const std::uint8_t> record) {
+    if (!call.filter || call.filter->match(perf_.kernel, record)) buffer_->write(record);
+}
+
+void TraceEvents::ftrace_buf_submit(PerfTraceBuf& buf, TraceEventCall& call) {
+    perf_trace_buf_update(buf.data(), call.type);
+    write_ftrace(call, buf.data());
+}
+
 bool TraceEvents::trace_call_bpf(TraceEventCall& call, PtRegs& regs) {
     return call.prog_array.empty() || perf_.perf.bpf().trace_call_bpf(call, {}, regs);
 }
@@ -182,6 +189,8 @@ void TraceEvents::perf_trace_buf_submit(PerfTraceBuf& buf, TraceEventCall& call,
                                         TaskBase* task) {
     perf_.kernel.charge(kHitCost);
     perf_trace_buf_update(buf.data(), call.type);
+    if (call.enabled) write_ftrace(call, buf.data());
+    if (!perf_events_here(call) && !task) return;
     // Programs of a probe have run before the record was made.
     const bool probe = call.flags & (TRACE_EVENT_FL_KPROBE | TRACE_EVENT_FL_UPROBE);
     if (!probe && !call.prog_array.empty() && !perf_.perf.bpf().trace_call_bpf(call, buf.data(), regs)) return;

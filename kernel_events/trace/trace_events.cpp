@@ -4,6 +4,7 @@
 
 #include "kernel_events/internal.h"
 #include "kernel_events/trace/event_filter.h"
+#include "kernel_events/trace/trace_buffer.h"
 
 #include <algorithm>
 #include <cctype>
@@ -45,7 +46,8 @@ void append_field(std::string& out, const TraceField& f) {
 
 } // namespace
 
-TraceEvents::TraceEvents(Perf::Impl& perf) : perf_(perf), next_type_(kFirstDynamicType) {}
+TraceEvents::TraceEvents(Perf::Impl& perf)
+    : perf_(perf), next_type_(kFirstDynamicType), buffer_(std::make_unique<TraceBuffer>(perf.kernel, *this)) {}
 TraceEvents::~TraceEvents() = default;
 
 Mutex& TraceEvents::event_mutex() {
@@ -66,6 +68,7 @@ int TraceEvents::trace_add_event_call(TraceEventCall& call) {
 int TraceEvents::trace_remove_event_call(TraceEventCall& call) {
     if (call.busy()) return -EBUSY;
     if (!call.listed) return 0;
+    if (call.was_enabled) buffer_->clear(); // what it wrote could not be read any more
     const auto system = systems_.find(call.system);
     system->second.erase(call.name);
     if (system->second.empty()) systems_.erase(system);
@@ -178,6 +181,7 @@ int TraceEvents::set_enabled(TraceEventCall& call, bool on) {
     if (call.enabled == on || !call.reg) return 0;
     const int error = call.reg(on ? TraceReg::register_ : TraceReg::unregister, nullptr);
     if (!error) call.enabled = on;
+    if (!error && on) call.was_enabled = true, buffer_->expand();
     return error;
 }
 

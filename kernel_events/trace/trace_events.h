@@ -70,6 +70,7 @@ struct TraceEventCall {
     // kept by TraceEvents
     bool listed{};  ///< in the table
     bool enabled{}; ///< by its `enable` file
+    bool was_enabled{};
     int perf_refcount{};
     std::vector<std::shared_ptr<class BpfProg>> prog_array;           ///< programs attached to it, in order
     std::array<EventList<EventListKind::hash>, kMaxCpus> perf_events; ///< scheduled in on each CPU, newest first
@@ -105,6 +106,8 @@ class PerfTraceBuf {
 inline constexpr std::size_t PERF_MAX_TRACE_SIZE = 8192;
 /// Bytes of the common fields (struct trace_entry).
 inline constexpr unsigned kTraceEntrySize = 8;
+
+class TraceBuffer;
 
 class TraceEvents {
   public:
@@ -165,6 +168,11 @@ class TraceEvents {
     bool trace_call_bpf(TraceEventCall& call, PtRegs& regs);
     /// Whether a hit on this CPU would be seen by anybody there.
     bool perf_events_here(const TraceEventCall& call) const;
+    /// The same, ftrace's own buffer included.
+    bool wanted_here(const TraceEventCall& call) const { return call.enabled || perf_events_here(call); }
+    /// As perf_trace_buf_submit, for ftrace's buffer alone.
+    void ftrace_buf_submit(PerfTraceBuf& buf, TraceEventCall& call);
+    TraceBuffer& buffer() { return *buffer_; }
 
     Mutex& event_mutex();
 
@@ -176,6 +184,7 @@ class TraceEvents {
     void perf_tp_event(TraceEventCall& call, std::uint64_t count, const std::vector<std::uint8_t>& record, PtRegs& regs,
                        TaskBase* task);
     void perf_trace_buf_update(std::span<std::uint8_t> record, int type);
+    void write_ftrace(TraceEventCall& call, std::span<const std::uint8_t> record);
     int set_enabled(TraceEventCall& call, bool on);
     void compile_filter(TraceEventCall& call, std::string_view text, bool whole_system, int& result);
     /// Empty names match everything; `match` is a system's or an event's. -EINVAL: no event fits.
@@ -189,6 +198,7 @@ class TraceEvents {
     std::array<std::array<std::vector<std::uint8_t>, 4>, kMaxCpus> perf_trace_buf_; ///< by CPU and context level
     std::deque<std::string> error_log_;
     std::unique_ptr<Mutex> event_mutex_;
+    std::unique_ptr<TraceBuffer> buffer_;
 };
 
 } // namespace rkperf::ke

@@ -43,5 +43,8 @@ struct TraceEntry {
     std::int32_t pid;
 };
 static_assert(sizeof(TraceEntry) == 8);
+/// TraceEntry::flags.
+inline constexpr std::uint8_t TRACE_FLAG_IRQS_OFF = 0x01, TRACE_FLAG_NEED_RESCHED = 0x04, TRACE_FLAG_HARDIRQ = 0x08,
+                              TRACE_FLAG_SOFTIRQ = 0x10, TRACE_FLAG_PREEMPT_RESCHED = 0x20, TRACE_FLAG_NMI = 0x40;
 
 } // namespace rkperf::ke

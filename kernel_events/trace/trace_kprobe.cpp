@@ -262,7 +262,7 @@ int TraceKprobes::enable(TraceProbeEvent& event, TraceReg what) {
 void TraceKprobes::dispatch(TraceKprobe& tk, PtRegs& regs) {
     KernelFrame frame(k_, KernelSymbol::kprobe_dispatcher);
     ++tk.nhit;
-    if (!tk.event->flag_profile) return;
+    if (!tk.event->enabled()) return;
     KernelFrame perf(k_, KernelSymbol::kprobe_perf_func);
     emit(tk, regs.pc, 0, regs);
 }
@@ -270,14 +270,15 @@ void TraceKprobes::dispatch(TraceKprobe& tk, PtRegs& regs) {
 void TraceKprobes::dispatch_return(TraceKprobe& tk, std::uint64_t ret_addr, PtRegs& regs) {
     KernelFrame frame(k_, KernelSymbol::kretprobe_dispatcher);
     ++tk.nhit;
-    if (!tk.event->flag_profile) return;
+    if (!tk.event->enabled()) return;
     KernelFrame perf(k_, KernelSymbol::kretprobe_perf_func);
     emit(tk, tk.kprobe.addr, ret_addr, regs);
 }
 
 void TraceKprobes::emit(TraceKprobe& tk, std::uint64_t first, std::uint64_t second, PtRegs& regs) {
     TraceEventCall& call = tk.event->call;
-    if (!events_.perf_events_here(call) || !events_.trace_call_bpf(call, regs)) return;
+    const bool perf = events_.perf_events_here(call) && events_.trace_call_bpf(call, regs);
+    if (!perf && !call.enabled) return;
     const unsigned head = tk.head();
     KernelFetch fetch(k_, kprobes_);
     const std::size_t dynamic = trace_probe_data_size(tk.args, regs, fetch);
@@ -286,7 +287,10 @@ void TraceKprobes::emit(TraceKprobe& tk, std::uint64_t first, std::uint64_t seco
     const std::uint64_t words[2] = {first, second};
     std::memcpy(buf.record() + kTraceEntrySize, words, head - kTraceEntrySize);
     trace_probe_store(tk.args, regs, fetch, buf.record(), head, tk.size, dynamic);
-    events_.perf_trace_buf_submit(buf, call, 1, regs);
+    if (perf)
+        events_.perf_trace_buf_submit(buf, call, 1, regs);
+    else
+        events_.ftrace_buf_submit(buf, call);
 }
 
 // --- PMU ---

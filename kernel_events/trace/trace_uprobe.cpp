@@ -307,7 +307,8 @@ int TraceUprobes::uprobe_perf_close(TraceProbeEvent& event, PerfEvent& e) {
 int TraceUprobes::dispatch(TraceUprobe& tu, PtRegs& regs) {
     KernelFrame frame(k_, KernelSymbol::uprobe_dispatcher);
     ++tu.nhit;
-    if (!tu.event->flag_profile) return 0; // ftrace's own buffer is not there
+    if (tu.event->flag_trace && !tu.is_return) emit(tu, 0, regs.pc, regs);
+    if (!tu.event->flag_profile) return 0;
     // An inherited event may serve another thread than it was made for, and outlive that one: it counts all the same.
     const bool here = events_.perf_events_here(tu.event->call);
     if (!here && !perf_filter(*tu.event, k_.current()->mm)) return UPROBE_HANDLER_REMOVE;
@@ -319,7 +320,7 @@ int TraceUprobes::dispatch(TraceUprobe& tu, PtRegs& regs) {
 
 void TraceUprobes::dispatch_return(TraceUprobe& tu, std::uint64_t func, PtRegs& regs) {
     KernelFrame frame(k_, KernelSymbol::uretprobe_dispatcher);
-    if (!tu.event->flag_profile) return;
+    if (!tu.event->enabled()) return;
     KernelFrame perf(k_, KernelSymbol::uretprobe_perf_func);
     emit(tu, func, func, regs);
 }
@@ -338,7 +339,7 @@ void TraceUprobes::emit(TraceUprobe& tu, std::uint64_t func, std::uint64_t bp_ad
     }
     k_.preempt_disable();
     TraceEventCall& call = tu.event->call;
-    if (events_.perf_events_here(call)) {
+    if (events_.wanted_here(call)) {
         if (PerfTraceBuf buf = events_.perf_trace_buf_alloc(std::max<std::size_t>(head, data.size()))) {
             std::uint8_t* record = buf.record();
             if (!data.empty()) std::memcpy(record, data.data(), data.size());

@@ -131,13 +131,7 @@ Tracepoints::Tracepoints(Perf::Impl& perf, TraceEvents& events) : perf_(perf), e
         c->flags = TRACE_EVENT_FL_TRACEPOINT;
         if (c->system == "raw_syscalls") c->flags |= TRACE_EVENT_FL_CAP_ANY;
         c->reg = [this, i](TraceReg what, PerfEvent*) {
-            if (what == TraceReg::perf_register && !enabled_[i]) {
-                enabled_[i] = 1;
-                perf_.kernel.charge(kPatchInCost);
-            } else if (what == TraceReg::perf_unregister) {
-                enabled_[i] = 0;
-                perf_.kernel.charge(kPatchOutCost);
-            }
+            switch_listener(enabled_[i], what);
             return 0;
         };
         events_.trace_add_event_call(*c);
@@ -182,15 +176,30 @@ void Tracepoints::add_syscall_events() {
     }
 }
 
+void Tracepoints::switch_listener(std::uint8_t& listeners, TraceReg what) {
+    const bool perf = what == TraceReg::perf_register || what == TraceReg::perf_unregister;
+    const bool on = what == TraceReg::perf_register || what == TraceReg::register_;
+    if (!on && what != TraceReg::perf_unregister && what != TraceReg::unregister) return;
+    const std::uint8_t before = listeners, bit = perf ? 1 : 2;
+    listeners = on ? before | bit : before & static_cast<std::uint8_t>(~bit);
+    if (!before != !listeners) perf_.kernel.charge(on ? kPatchInCost : kPatchOutCost);
+}
+
 int Tracepoints::reg_syscall(int nr, bool exit, TraceReg what) {
-    auto& set = exit ? enabled_perf_exit_syscalls_ : enabled_perf_enter_syscalls_;
+    auto& set = exit ? enabled_exit_syscalls_ : enabled_enter_syscalls_;
     int& refs = exit ? sys_exit_refs_ : sys_enter_refs_;
-    if (what == TraceReg::perf_register) {
+    // The code is patched once for all calls.
+    const bool perf = what == TraceReg::perf_register || what == TraceReg::perf_unregister;
+    const bool on = what == TraceReg::perf_register || what == TraceReg::register_;
+    if (!on && what != TraceReg::perf_unregister && what != TraceReg::unregister) return 0;
+    std::uint8_t& listeners = set[static_cast<unsigned>(nr)];
+    const std::uint8_t bit = perf ? 1 : 2;
+    if (on) {
         if (!refs++) perf_.kernel.charge(kPatchInCost);
-        set[static_cast<unsigned>(nr)] = true;
-    } else if (what == TraceReg::perf_unregister) {
+        listeners |= bit;
+    } else {
         if (!--refs) perf_.kernel.charge(kPatchOutCost);
-        set[static_cast<unsigned>(nr)] = false;
+        listeners &= static_cast<std::uint8_t>(~bit);
     }
     return 0;
 }
@@ -204,9 +213,9 @@ void Tracepoints::sys_enter(PtRegs& regs, long id) {
         for (unsigned i = 0; i < kMaxArgs; ++i) r.args[i] = regs.regs[i];
         submit_bytes(Tracepoint::sys_enter, {reinterpret_cast<const std::uint8_t*>(&r), sizeof r}, {}, 1, nullptr);
     }
-    if (id < 0 || id >= kNrSyscalls || !enabled_perf_enter_syscalls_[static_cast<unsigned>(id)]) return;
+    if (id < 0 || id >= kNrSyscalls || !enabled_enter_syscalls_[static_cast<unsigned>(id)]) return;
     TraceEventCall& c = *syscalls_[static_cast<unsigned>(id)].enter;
-    if (!events_.perf_events_here(c)) return;
+    if (!events_.wanted_here(c)) return;
     KernelFrame frame(perf_.kernel, KernelSymbol::perf_syscall_enter);
     perf_.kernel.preempt_disable();
     const std::size_t args = 8 * (c.fields.size() - 1);
@@ -229,9 +238,9 @@ void Tracepoints::sys_exit(PtRegs& regs, long id, std::int64_t ret) {
         r.ret = ret;
         submit_bytes(Tracepoint::sys_exit, {reinterpret_cast<const std::uint8_t*>(&r), sizeof r}, {}, 1, nullptr);
     }
-    if (id < 0 || id >= kNrSyscalls || !enabled_perf_exit_syscalls_[static_cast<unsigned>(id)]) return;
+    if (id < 0 || id >= kNrSyscalls || !enabled_exit_syscalls_[static_cast<unsigned>(id)]) return;
     TraceEventCall& c = *syscalls_[static_cast<unsigned>(id)].exit;
-    if (!events_.perf_events_here(c)) return;
+    if (!events_.wanted_here(c)) return;
     KernelFrame frame(perf_.kernel, KernelSymbol::perf_syscall_exit);
     perf_.kernel.preempt_disable();
     if (PerfTraceBuf buf = events_.perf_trace_buf_alloc(sizeof(syscall_trace_exit))) {

@@ -54,7 +54,7 @@ void Tracepoints::submit(Tracepoint t, const Record& record, std::string_view ta
 void Tracepoints::submit_bytes(Tracepoint t, std::span<const std::uint8_t> fixed, std::string_view tail,
                                std::uint64_t count, TaskBase* task) {
     TraceEventCall& c = call(t);
-    if (!task && !events_.perf_events_here(c)) return;
+    if (!task && !events_.wanted_here(c)) return;
     KernelFrame frame(perf_.kernel, KernelSymbol::perf_trace_run_bpf_submit);
     perf_.kernel.preempt_disable();
     if (PerfTraceBuf buf = events_.perf_trace_buf_alloc(fixed.size() + tail.size())) {
@@ -325,6 +325,12 @@ void Tracepoints::perf_trace_page_fault_user(std::uint64_t address, PtRegs& regs
     r.ip = regs.pc;
     r.error_code = error_code;
     submit(Tracepoint::page_fault_user, r);
+}
+
+std::string Tracepoints::printk_string(std::uint64_t address) {
+    for (unsigned i = 0; i < std::size(kIpiTypes); ++i)
+        if (ipi_reason(i) == address) return std::string(kIpiTypes[i]);
+    return "(null)";
 }
 
 std::string Tracepoints::printk_formats() {

@@ -5,7 +5,6 @@
 #include "kernel_events/trace/trace_events.h"
 
 #include <array>
-#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -120,12 +119,15 @@ class Tracepoints {
 
     /// Contents of printk_formats: the strings that records point to.
     static std::string printk_formats();
+    static std::string printk_string(std::uint64_t address);
 
   private:
     struct SyscallEvents {
         std::unique_ptr<TraceEventCall> enter, exit;
     };
     void add_syscall_events();
+    /// Notes in `listeners` that perf or ftrace comes or goes.
+    void switch_listener(std::uint8_t& listeners, TraceReg what);
     int reg_syscall(int nr, bool exit, TraceReg what);
     void sys_enter(PtRegs& regs, long id);
     void sys_exit(PtRegs& regs, long id, std::int64_t ret);
@@ -142,11 +144,12 @@ class Tracepoints {
 
     Perf::Impl& perf_;
     TraceEvents& events_;
+    /// 1: perf listens, 2: ftrace.
     std::array<std::uint8_t, static_cast<unsigned>(Tracepoint::count_)> enabled_{};
     std::array<std::unique_ptr<TraceEventCall>, static_cast<unsigned>(Tracepoint::count_)> calls_;
     std::array<SyscallEvents, kNrSyscalls> syscalls_;
     std::vector<std::unique_ptr<TraceEventCall>> ftrace_;
-    std::bitset<kNrSyscalls> enabled_perf_enter_syscalls_, enabled_perf_exit_syscalls_;
+    std::array<std::uint8_t, kNrSyscalls> enabled_enter_syscalls_{}, enabled_exit_syscalls_{}; ///< bits as enabled_
     int sys_enter_refs_{}, sys_exit_refs_{}; ///< system calls of which somebody wants the entry, the exit
     std::uint64_t hrtimers_{};               ///< that have got an address
 };

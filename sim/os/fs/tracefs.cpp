@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trace events as files. Folders and files below events/ are made when somebody looks, so that a run that does not trace pays
-// nothing for them. No event is ever written to ftrace's own ring buffer: `trace` shows an empty one.
+// nothing for them.
 #include "sim/os/fs/tracefs.h"
 
 #include "kernel_events/trace/trace_events.h"
 #include "kernel_events/trace/tracepoints.h"
+#include "sim/os/fs/ftrace_files.h"
+#include "sim/os/fs/tracefs_text.h"
 #include "sim/os/kernel.h"
-
-#include <charconv>
 
 namespace rkperf::os {
 
@@ -38,39 +38,6 @@ constexpr const char* kTriggers =
     "# Available triggers:\n"
     "# traceon traceoff snapshot stacktrace enable_event disable_event enable_hist "
     "disable_hist hist\n";
-
-ShowFn constant(std::string text) {
-    return [text = std::move(text)](std::string& out) {
-        out = text;
-        return 0;
-    };
-}
-
-std::string_view trim(std::string_view s) {
-    while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back()))) s.remove_suffix(1);
-    while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front()))) s.remove_prefix(1);
-    return s;
-}
-
-/// A store function from one that takes a text; opening with O_TRUNC alone changes nothing.
-StoreFn taking(std::function<int(std::string_view)> fn) {
-    return [fn = std::move(fn)](std::string_view text) -> std::int64_t {
-        if (text.empty()) return 0;
-        const int error = fn(text);
-        return error ? error : static_cast<std::int64_t>(text.size());
-    };
-}
-
-/// A store function for "0" and "1".
-StoreFn taking_switch(std::function<int(bool)> fn) {
-    return taking([fn = std::move(fn)](std::string_view text) {
-        text = trim(text);
-        unsigned value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (error != std::errc{} || end != text.data() + text.size() || value > 1) return -EINVAL;
-        return fn(value != 0);
-    });
-}
 
 /// A folder whose entries are made when they are looked for, and kept.
 class LazyDir : public AttrDir {
@@ -244,27 +211,6 @@ class EventsDir final : public LazyDir {
     Kernel& k_;
 };
 
-constexpr const char* kClocks[] = {"local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai"};
-
-/// The state of ftrace's own side: nothing is traced, but scripts may look and set.
-struct Ftrace {
-    bool tracing_on{true};
-    std::string clock{"local"};
-};
-
-std::string trace_header(Kernel& k) {
-    return "# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:" + std::to_string(k.num_cpus()) +
-           "\n#\n"
-           "#                                _-----=> irqs-off/BH-disabled\n"
-           "#                               / _----=> need-resched\n"
-           "#                              | / _---=> hardirq/softirq\n"
-           "#                              || / _--=> preempt-depth\n"
-           "#                              ||| / _-=> migrate-disable\n"
-           "#                              |||| /     delay\n"
-           "#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n"
-           "#              | |         |   |||||     |         |\n";
-}
-
 void add_event_lists(AttrFs& fs, Kernel& k) {
     fs.add_file("available_events", kRead, [&k](std::string& out) {
         for (const TraceEventCall* call : k.perf().trace_events().calls())
@@ -295,55 +241,6 @@ void add_event_lists(AttrFs& fs, Kernel& k) {
             return static_cast<std::int64_t>(text.size());
         });
     fs.add_file("printk_formats", kRead, constant(ke::Tracepoints::printk_formats()));
-}
-
-void add_ftrace_files(AttrFs& fs, Kernel& k) {
-    const auto state = std::make_shared<Ftrace>();
-    fs.add_file("available_tracers", kRead, constant("nop\n"));
-    fs.add_file("current_tracer", kReadWrite, constant("nop\n"),
-                taking([](std::string_view text) { return trim(text) == "nop" ? 0 : -EINVAL; }));
-    fs.add_file(
-        "tracing_on", kReadWrite,
-        [state](std::string& out) {
-            out = state->tracing_on ? "1\n" : "0\n";
-            return 0;
-        },
-        taking_switch([state](bool on) {
-            state->tracing_on = on;
-            return 0;
-        }));
-    fs.add_file(
-        "trace_clock", kReadWrite,
-        [state](std::string& out) {
-            for (const char* name : kClocks) {
-                if (!out.empty()) out += ' ';
-                out += state->clock == name ? std::string("[").append(name).append("]") : std::string(name);
-            }
-            out += '\n';
-            return 0;
-        },
-        taking([state](std::string_view text) {
-            for (const char* name : kClocks)
-                if (trim(text) == name) {
-                    state->clock = name;
-                    return 0;
-                }
-            return -EINVAL;
-        }));
-    fs.add_file(
-        "trace", kReadWrite,
-        [&k](std::string& out) {
-            out = trace_header(k);
-            return 0;
-        },
-        [](std::string_view text) { return static_cast<std::int64_t>(text.size()); }); // clears it: it is empty
-    fs.add_file("saved_cmdlines", kRead, constant(""));                                // of tasks in the ring buffer
-    fs.add_file("saved_cmdlines_size", kRead, constant("128\n"));
-    fs.add_file("saved_tgids", kRead, constant(""));
-    fs.add_file("set_event_pid", kRead, constant("no pid\n"));
-    fs.add_file("buffer_size_kb", kRead, constant("7 (expanded: 1408)\n"));
-    fs.add_file("timestamp_mode", kRead, constant("[delta] absolute\n"));
-    fs.add_dir("instances");
 }
 
 } // namespace

@@ -57,7 +57,10 @@ std::uint64_t clone_flag(NsKind kind) {
 }
 
 Namespace::Namespace(Namespaces& all, NsKind kind, UserNsPtr owner, std::uint64_t fixed_ino)
-    : all(all), numbers(all.numbers()), kind(kind), ino(fixed_ino ? fixed_ino : numbers->alloc()),
+    : all(all),
+      numbers(all.numbers()),
+      kind(kind),
+      ino(fixed_ino ? fixed_ino : numbers->alloc()),
       owner(std::move(owner)) {}
 
 Namespace::~Namespace() { numbers->free(ino); }

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/os/fs/ftrace_files.h"
+
+#include "kernel_events/trace/trace_buffer.h"
+#include "kernel_events/trace/trace_events.h"
+#include "sim/os/fs/file_kinds.h"
+#include "sim/os/fs/tracefs_text.h"
+#include "sim/os/kernel.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace rkperf::os {
+
+namespace {
+
+using ke::TraceBuffer;
+
+constexpr std::uint32_t kRead = 0440, kReadWrite = 0640, kWrite = 0220;
+constexpr const char* kClocks[] = {"local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai"};
+constexpr std::size_t kMaxBufferKb = 1 << 20;
+
+/// What is set beyond the ring buffer itself.
+struct Ftrace {
+    explicit Ftrace(Kernel& k) : k(k), readers(k) {}
+    Kernel& k;
+    WaitQueueHead readers; ///< of trace_pipe
+    std::string clock{"local"};
+
+    TraceBuffer& buffer() const { return k.perf().trace_events().buffer(); }
+    ke::Kprobes& kprobes() const { return k.perf().kprobes(); }
+    int online() { return std::popcount(static_cast<std::uint64_t>(k.cpu_online_mask())); }
+};
+using FtracePtr = std::shared_ptr<Ftrace>;
+
+/// Records are taken out by reading; a reader sleeps until there is one.
+class TracePipe final : public NamedFile {
+  public:
+    TracePipe(const DentryPtr& name, std::uint32_t flags, FtracePtr ftrace, int cpu)
+        : NamedFile(name, flags), f_(std::move(ftrace)), cpu_(cpu) {
+        f_->buffer().wake_readers = [f = std::weak_ptr(f_)] {
+            if (const FtracePtr alive = f.lock()) alive->readers.wake_up_all();
+        };
+    }
+    ~TracePipe() override {
+        if (polled_) --f_->buffer().sleeping_readers;
+        detach_watchers();
+    }
+
+    std::int64_t read(std::span<std::uint8_t> to) override {
+        TraceBuffer& buffer = f_->buffer();
+        while (rest_.empty() && buffer.empty(cpu_)) {
+            if (nonblock()) return -EAGAIN;
+            if (!buffer.tracing_on && read_any_) return 0;
+            ++buffer.sleeping_readers;
+            const std::int64_t r = s().wait(f_->readers, [&] { return !buffer.empty(cpu_); });
+            --buffer.sleeping_readers;
+            if (r) return r;
+        }
+        while (rest_.size() < std::min(to.size(), kPageSize) && buffer.consume(cpu_, f_->kprobes(), rest_)) {
+        }
+        const std::size_t n = std::min(to.size(), rest_.size());
+        std::memcpy(to.data(), rest_.data(), n);
+        rest_.erase(0, n);
+        read_any_ = true;
+        return static_cast<std::int64_t>(n);
+    }
+    ke::PollMask poll(WaitQueueHead*& wq) override {
+        wq = &f_->readers;
+        // Somebody who polls is not seen to sleep: data must wake the queue from now on.
+        if (!polled_) ++f_->buffer().sleeping_readers;
+        polled_ = true;
+        return rest_.empty() && f_->buffer().empty(cpu_) ? 0 : abi::epollin | abi::epollrdnorm;
+    }
+
+  private:
+    FtracePtr f_;
+    int cpu_;
+    std::string rest_; ///< of a line that did not fit
+    bool read_any_{}, polled_{};
+};
+
+class TracePipeNode final : public Node {
+  public:
+    TracePipeNode(FileSystem& fs, FtracePtr ftrace, int cpu)
+        : Node(fs, S_IFREG | kRead), f_(std::move(ftrace)), cpu_(cpu) {}
+    int open(const DentryPtr& name, std::uint32_t flags, FileHandle& out) override {
+        out = std::make_shared<TracePipe>(name, flags, f_, cpu_);
+        return 0;
+    }
+
+  private:
+    FtracePtr f_;
+    int cpu_;
+};
+
+ShowFn show(std::function<std::string()> fn) {
+    return [fn = std::move(fn)](std::string& out) {
+        out = fn();
+        return 0;
+    };
+}
+
+/// trace, trace_pipe and buffer_size_kb of one CPU or of all, below `path`.
+void add_buffer_files(AttrFs& fs, const FtracePtr& f, const std::string& path, int cpu) {
+    fs.add_file(path + "trace", kReadWrite, show([f, cpu] { return f->buffer().text(cpu, f->kprobes(), f->online()); }),
+                [f, cpu](std::string_view text) {
+                    if (text.empty()) f->buffer().clear(cpu); // O_TRUNC; what is written does nothing
+                    return static_cast<std::int64_t>(text.size());
+                });
+    fs.add_node(path + "trace_pipe", std::make_shared<TracePipeNode>(fs, f, cpu));
+    fs.add_file(path + "buffer_size_kb", kReadWrite, show([f]() -> std::string {
+                    if (!f->buffer().expanded()) return "7 (expanded: 1408)\n";
+                    return std::to_string(f->buffer().size_kb()) + "\n";
+                }),
+                taking_number(kMaxBufferKb, [f](std::uint64_t kb) {
+                    if (!kb) return -EINVAL;
+                    f->buffer().resize(kb * 1024);
+                    return 0;
+                }));
+}
+
+void add_switches(AttrFs& fs, const FtracePtr& f) {
+    fs.add_file("tracing_on", kReadWrite, show([f]() -> std::string { return f->buffer().tracing_on ? "1\n" : "0\n"; }),
+                taking_switch([f](bool on) {
+                    f->buffer().tracing_on = on;
+                    return 0;
+                }));
+    fs.add_file("trace_clock", kReadWrite, show([f] {
+                    std::string out;
+                    for (const char* name : kClocks) {
+                        if (!out.empty()) out += ' ';
+                        out += f->clock == name ? std::string("[").append(name).append("]") : std::string(name);
+                    }
+                    return out + "\n";
+                }),
+                taking([f](std::string_view text) {
+                    for (const char* name : kClocks)
+                        if (trim(text) == name) {
+                            // All of them run alike here; another one empties the buffer, as on Linux.
+                            f->clock = name;
+                            f->buffer().clear();
+                            return 0;
+                        }
+                    return -EINVAL;
+                }));
+    fs.add_file("trace_marker", kWrite, {}, [f](std::string_view text) -> std::int64_t {
+        return text.empty() ? 0 : f->buffer().write_marker(text);
+    });
+}
+
+} // namespace
+
+void add_ftrace_files(AttrFs& fs, Kernel& k) {
+    const auto f = std::make_shared<Ftrace>(k);
+    add_switches(fs, f);
+    add_buffer_files(fs, f, "", TraceBuffer::kAllCpus);
+    for (int cpu = 0; cpu < k.num_cpus(); ++cpu) {
+        const std::string path = "per_cpu/cpu" + std::to_string(cpu) + "/";
+        add_buffer_files(fs, f, path, cpu);
+        fs.add_file(path + "stats", kRead, show([f, cpu] { return f->buffer().stats(cpu); }));
+    }
+    fs.add_file("buffer_total_size_kb", kRead, show([f]() -> std::string {
+                    const auto cpus = static_cast<std::size_t>(f->k.num_cpus());
+                    if (f->buffer().expanded()) return std::to_string(f->buffer().size_kb() * cpus) + "\n";
+                    return std::to_string(7 * cpus) + " (expanded: " + std::to_string(1408 * cpus) + ")\n";
+                }));
+    // The function tracers are not there: kernel functions run natively and have no place to patch.
+    fs.add_file("available_tracers", kRead, constant("nop\n"));
+    fs.add_file("current_tracer", kReadWrite, constant("nop\n"),
+                taking([](std::string_view text) { return trim(text) == "nop" ? 0 : -EINVAL; }));
+    fs.add_file("saved_cmdlines", kRead, show([f] { return f->buffer().saved_cmdlines(); }));
+    fs.add_file("saved_cmdlines_size", kRead, constant("128\n"));
+    fs.add_file("saved_tgids", kRead, constant(""));
+    fs.add_file("set_event_pid", kRead, constant("no pid\n"));
+    fs.add_file("timestamp_mode", kRead, constant("[delta] absolute\n"));
+    fs.add_dir("instances");
+}
+
+} // namespace rkperf::os
