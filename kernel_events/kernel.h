@@ -273,7 +273,8 @@ struct EventNotice {
         error,
         freed,
         task_in,
-        task_out
+        task_out,
+        reset ///< PERF_EVENT_IOC_RESET: a is the count that goes
     };
     What what{};
     const PerfEvent* event{};
@@ -454,6 +455,12 @@ class Kernel {
 
     /// What uprobes need beyond this (uprobes.h); null: this kernel has none.
     virtual class UprobeServices* uprobe_services() { return nullptr; }
+
+    /// tick_nohz_dep_set_cpu and its companions with TICK_DEP_BIT_PERF_EVENTS: a nohz_full CPU keeps its tick while an event
+    /// on it is throttled, all do while any event adjusts its frequency. A kernel without such CPUs has nothing to do.
+    virtual void tick_dep_set_cpu(int cpu) { (void)cpu; }
+    virtual void tick_dep_clear_cpu(int cpu) { (void)cpu; }
+    virtual void tick_dep_set(bool on) { (void)on; }
 
     virtual void pr_info(std::string_view message) = 0; ///< the kernel log
     virtual void notice(const EventNotice& notice) = 0; ///< cheap when nobody listens

@@ -297,6 +297,7 @@ struct PerfConfig {
     int max_stack{127};
     int max_contexts_per_stack{8};
     bool kernel_in_hyp_mode{}; ///< the kernel runs at EL2 (VHE)
+    bool cgroup_perf{true};    ///< CONFIG_CGROUP_PERF
 };
 
 /// Flags for init_task.

@@ -222,6 +222,7 @@ void Perf::Impl::account_event(PerfEvent& event) {
     if (event.parent) return;
     for (const CountedKind& k : kCountedKinds)
         if (k.asks(event.attr)) ++(counts.*k.count);
+    if (event.attr.freq && counts.nr_freq == 1) kernel.tick_dep_set(true);
     if (needs_sched_hooks(event)) {
         // All CPUs must see the hooks before events that need them are installed.
         if (!perf_sched_hooks_on()) kernel.synchronize_rcu();
@@ -234,6 +235,7 @@ void Perf::Impl::unaccount_event(PerfEvent& event) {
     if (event.parent) return;
     for (const CountedKind& k : kCountedKinds)
         if (k.asks(event.attr)) --(counts.*k.count);
+    if (event.attr.freq && !counts.nr_freq) kernel.tick_dep_set(false);
     // The hooks stay on for a second after the last user (CORE-092).
     if (needs_sched_hooks(event) && !--counts.perf_sched_count) perf_sched_off_at = perf_clock() + NSEC_PER_SEC;
     unaccount_pmu_sb_event(event);

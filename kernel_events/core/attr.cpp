@@ -78,6 +78,7 @@ int Perf::Impl::perf_copy_attr(std::uint64_t uattr, perf_event_attr& attr) {
         if (attr.sample_stack_user >= kMaxStackDump || attr.sample_stack_user % 8) return -EINVAL;
     if (!attr.sample_max_stack) attr.sample_max_stack = static_cast<std::uint16_t>(sysctl.perf_event_max_stack);
     if (attr.sample_type & PERF_SAMPLE_REGS_INTR) error = perf_reg_validate(attr.sample_regs_intr);
+    if ((attr.sample_type & PERF_SAMPLE_CGROUP) && !config.cgroup_perf) return -EINVAL;
     if ((attr.sample_type & PERF_SAMPLE_WEIGHT) && (attr.sample_type & PERF_SAMPLE_WEIGHT_STRUCT)) return -EINVAL;
     if (!attr.inherit && attr.inherit_thread) return -EINVAL;
     if (attr.remove_on_exec && attr.enable_on_exec) return -EINVAL;

@@ -19,6 +19,7 @@ PerfCgroupInfo& info_of(PerfCgroup& cgroup, int cpu) { return cgroup.info[static
 } // namespace
 
 int Perf::Impl::perf_cgroup_connect(PerfEvent& event, int fd, const PerfEvent* group_leader) {
+    if (!config.cgroup_perf) return -EINVAL;
     int error = 0;
     event.cgrp = kernel.perf_cgroup_of_fd(fd, error);
     if (error) return error;

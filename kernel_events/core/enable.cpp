@@ -106,6 +106,7 @@ int Perf::Impl::_perf_event_refresh(PerfEvent& event, int refresh) {
 void Perf::Impl::_perf_event_reset(PerfEvent& event) {
     KernelFrame frame(kernel, KernelSymbol::_perf_event_reset);
     perf_event_read(event, false);
+    notice(EventNotice::What::reset, event, event.count);
     event.count = 0;
     perf_event_update_userpage(event);
 }

@@ -36,6 +36,7 @@ bool Perf::Impl::__perf_event_account_interrupt(PerfEvent& event, bool throttle)
     }
     if (throttle && hw.interrupts >= static_cast<std::uint64_t>(max_samples_per_tick)) {
         ++cpu.perf_throttled_count;
+        kernel.tick_dep_set_cpu(kernel.smp_processor_id());
         hw.interrupts = MAX_INTERRUPTS;
         perf_log_throttle(event, false);
         notice(EventNotice::What::throttled, event);
@@ -90,6 +91,7 @@ void Perf::perf_event_task_tick() {
     ++cpu.perf_throttled_seq;
     const bool throttled = cpu.perf_throttled_count != 0;
     cpu.perf_throttled_count = 0;
+    kernel_.tick_dep_clear_cpu(kernel_.smp_processor_id());
     const std::vector<PerfEventContext*> active = cpu.active_ctx_list;
     for (PerfEventContext* ctx : active) impl_->perf_adjust_freq_unthr_context(*ctx, throttled);
 }

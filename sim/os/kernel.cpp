@@ -7,6 +7,7 @@
 #include "kernel_events/hw_breakpoint.h"
 #include "kernel_events/trace/tracepoints.h"
 #include "sim/os/exec/exec.h"
+#include "sim/os/exec/vdso.h"
 #include "sim/os/irq/gic_driver.h"
 #include "sim/os/process/futex.h"
 #include "sim/os/process/process.h"
@@ -84,6 +85,7 @@ Kernel::Kernel(std::span<cpu::Core* const> cores, mem::PhysicalMemory& memory, c
     sched_ = std::make_unique<Scheduler>(*this);
     gic_ = std::make_unique<GicDriver>(*this);
     time_ = std::make_unique<TimeKeeper>(*this);
+    vdso_ = std::make_unique<Vdso>(*this);
     futexes_ = std::make_unique<FutexTable>();
     signals_ = std::make_unique<Signals>(*this);
     cgroups_ = std::make_unique<Cgroups>(*this);

@@ -33,6 +33,7 @@ class GicDriver;
 class TimeKeeper;
 class Signals;
 class UprobeServices;
+class Vdso;
 
 /// Told about what happens in the kernel (trace, ground truth). All calls come with the acting CPU's local time.
 class KernelObserver {
@@ -150,6 +151,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     ke::Uprobes& uprobes() { return *perf_->uprobes(); }
     UprobeServices& uprobe_glue() { return *uprobe_services_; }
     Vfs& vfs() { return *vfs_; }
+    Vdso& vdso() { return *vdso_; }
     Namespaces& namespaces() { return *namespaces_; }
     Cgroups& cgroups() { return *cgroups_; }
     const KernelConfig& config() const { return config_; }
@@ -304,8 +306,6 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void perf_file_released(ke::FileOperations* ops);
     static bool has_cap(const Task& t, int cap); ///< number of <linux/capability.h>; in the initial user namespace
 
-    /// Fills a page of a special mapping (vdso); false if memory ran out.
-    bool write_special_page(AddressSpace& as, std::uint64_t va, const void* from, std::size_t n);
     ke::UserInfo* user_info(std::uint32_t uid);
     std::uint16_t alloc_asid();
     std::uint64_t next_anon_ino() { return ++anon_ino_; }
@@ -373,6 +373,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     std::unique_ptr<TimeKeeper> time_;
     std::unique_ptr<Signals> signals_;
     std::unique_ptr<FutexTable> futexes_;
+    std::unique_ptr<Vdso> vdso_;
     std::map<int, Task*> pids_;
     int last_pid_{};
     std::uint16_t last_asid_{};

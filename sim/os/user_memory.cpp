@@ -142,12 +142,4 @@ std::uint64_t Kernel::virt_to_phys(std::uint64_t user_va) {
 
 std::uint64_t Kernel::page_size_at(std::uint64_t va) { return virt_to_phys(va) ? kPageSize : 0; }
 
-bool Kernel::write_special_page(AddressSpace& as, std::uint64_t va, const void* from, std::size_t n) {
-    if (as.handle_fault(va, false, true, AddressSpace::FaultBy::populate).signal) return false;
-    const auto pa = as.lookup(va, false);
-    if (!pa) return false;
-    std::memcpy(memory_.host(*pa), from, n);
-    return true;
-}
-
 } // namespace rkperf::os

@@ -237,6 +237,7 @@ void TraceObserver::perf_notice(int cpu, const EventNotice& n) {
         case What::sample_lost: mark("sample lost"); break;
         case What::wakeup: mark("wakeup"); break;
         case What::read: mark("read"); break;
+        case What::reset: mark("reset"); break;
         case What::throttled: mark("throttled"); break;
         case What::unthrottled: mark("unthrottled"); break;
         case What::freed: {

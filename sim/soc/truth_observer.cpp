@@ -195,6 +195,15 @@ void TruthObserver::perf_notice(int cpu, const EventNotice& n) {
         case What::throttled:
             if (!root_of(*n.event).kernel_counter) ++rows_[open_of(root_of(*n.event)).row].throttled;
             break;
+        case What::reset: {
+            // The truth goes on from where it was, so what the program throws away counts as counted.
+            const PerfEvent& root = root_of(*n.event);
+            if (root.kernel_counter) break;
+            TruthRow& r = rows_[open_of(root).row];
+            ++r.resets;
+            r.count += n.a;
+            break;
+        }
         case What::wakeup:
         case What::read:
         case What::unthrottled: break;

@@ -28,7 +28,7 @@ struct TruthRow {
     std::uint64_t truth{};
     std::uint64_t overflows{}, written{}, lost{}; ///< samples
     std::uint64_t period_sum{};                   ///< of the samples that were written
-    std::uint64_t throttled{};
+    std::uint64_t throttled{}, resets{};
 
     /// perf's estimate: the count, scaled up for the time without a counter.
     std::uint64_t scaled() const;

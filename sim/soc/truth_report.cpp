@@ -90,6 +90,10 @@ std::string print_truth(const std::vector<TruthRow>& rows) {
         "rkperf: what perf says and what the cores did while the events were enabled\n" + table(head, lines);
     for (const TruthRow* r : shown)
         if (r->throttled) out += fmt::format("  {} was throttled {} times\n", r->label, r->throttled);
+    for (const TruthRow* r : shown)
+        if (r->resets)
+            out += fmt::format("  {} was reset {} times: what it had counted until then is in both figures\n", r->label,
+                               r->resets);
     return out;
 }
 

@@ -360,6 +360,20 @@ static void op_prctl(void) {
     const int on = one_in(2);
     say("prctl %d: %s", on, result(prctl(on ? PR_TASK_PERF_EVENTS_ENABLE : PR_TASK_PERF_EVENTS_DISABLE)));
 }
+/// Until the child sleeps in its read: whether it runs while an event of it is open must not depend on anybody's speed.
+static void wait_asleep(int pid) {
+    char path[32], text[64];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    for (;;) {
+        const int fd = open(path, O_RDONLY);
+        const long n = read(fd, text, sizeof text - 1);
+        close(fd);
+        text[n > 0 ? n : 0] = 0;
+        const char* state_of = strrchr(text, ')');
+        if (!state_of || state_of[2] == 'S') return;
+        usleep(100);
+    }
+}
 static void op_child(void) {
     if (nchildren < kChildren && one_in(2)) {
         fflush(stdout);
@@ -374,6 +388,7 @@ static void op_child(void) {
             while (read(alive[0], &b, 1) > 0) continue;
             _exit(0);
         }
+        wait_asleep(pid);
         children[nchildren++] = pid;
         say("fork");
     } else if (nchildren) {

@@ -74,7 +74,7 @@ static void requests(void) {
     struct perf_event_attr a = attr(off);
     // A dynamic type; an attribute of another type is not its [UPR-083].
     say("type: %d", a.type > PERF_TYPE_BREAKPOINT);
-    // The order of checks [UPR-084].
+    // The order of checks [UPR-084][CORE-480].
     a.sample_type = PERF_SAMPLE_BRANCH_STACK;
     a.branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
     a.uprobe_path = 0;

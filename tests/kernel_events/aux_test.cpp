@@ -382,7 +382,7 @@ TEST_CASE("changing the buffer stops a writer", "[CORE-363]") {
     CHECK(w.pmu.order("stop") == "1");
 }
 
-TEST_CASE("AUX data in samples", "[RB-074][RB-103][RB-104][RB-105][CORE-064][CORE-490]") {
+TEST_CASE("AUX data in samples", "[RB-074][RB-103][RB-104][RB-105][CORE-064][CORE-492]") {
     Aux w;
     REQUIRE(w.map_aux(2) == 0);
     for (unsigned i = 0; i < 8192; ++i)
@@ -440,7 +440,7 @@ TEST_CASE("AUX data in samples", "[RB-074][RB-103][RB-104][RB-105][CORE-064][COR
     w.unmap_aux();
 }
 
-TEST_CASE("events that write through a leader's AUX area lose it", "[CORE-489][CORE-491]") {
+TEST_CASE("events that write through a leader's AUX area lose it", "[CORE-492]") {
     Aux w;
     perf_event_attr a = World::on(attr_of(w.pmu, 2));
     a.aux_output = 1;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -331,6 +332,11 @@ class FakeKernel final : public Kernel {
                                           : now_ns + static_cast<std::uint64_t>(clockid + 1) * 1'000'000'000'000;
     }
     std::uint64_t tick_nsec() override { return 4'000'000; }
+    void tick_dep_set_cpu(int cpu) override { ticks_kept.insert(cpu); }
+    void tick_dep_clear_cpu(int cpu) override { ticks_kept.erase(cpu); }
+    void tick_dep_set(bool on) override { all_ticks_kept = on; }
+    std::set<int> ticks_kept; ///< CPUs that may not stop their tick for a throttled event
+    bool all_ticks_kept{};
     unsigned hz() override { return 250; }
     std::uint64_t jiffies() override { return now_ns / tick_nsec(); }
     void hrtimer_start(HrTimer& t, std::uint64_t expires, int c) override {

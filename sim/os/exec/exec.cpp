@@ -21,13 +21,11 @@ namespace rkperf::os {
 namespace {
 
 constexpr std::uint64_t kStackTop = 0xfffffffff000;  // STACK_TOP, without randomisation
-constexpr std::uint64_t kMmapBase = 0xfffff7fff000;  // below the largest stack gap
+constexpr std::uint64_t kMmapBase = 0xfffff8000000;  // the least gap for the stack, 128 MiB, below TASK_SIZE
 constexpr std::uint64_t kPieBase = 0xaaaaaaaa0000;   // ELF_ET_DYN_BASE
 constexpr std::uint64_t kMaxArgStrings = 6ull << 20; // three quarters of the default stack limit
 constexpr std::uint64_t kMaxArgString = 32 * kPageSize;
 constexpr int kMaxInterpreters = 4;
-// mov x8, #__NR_rt_sigreturn; svc #0
-constexpr std::uint32_t kTrampoline[] = {0xd2801168, 0xd4000001};
 
 constexpr unsigned hwcap_bits[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15, 16, 20};
 
@@ -93,6 +91,12 @@ std::int64_t build_stack(Kernel& k, Task& t, AddressSpace& as, const std::string
                          const std::vector<std::string>& argv, const std::vector<std::string>& envp,
                          const Loaded& program, std::uint64_t entry, std::uint64_t base) {
     std::uint64_t sp = kStackTop - 8;
+    // Strings are copied to the pages of the new stack before it is one (get_arg_page): those faults are nobody's.
+    std::uint64_t bytes = path.size() + 1;
+    for (const auto* list : {&argv, &envp})
+        for (const std::string& s : *list) bytes += s.size() + 1;
+    for (std::uint64_t page = (sp - bytes) & kPageMask; page < kStackTop; page += kPageSize)
+        if (as.handle_fault(page, true, false, AddressSpace::FaultBy::populate).signal) return -ENOMEM;
     const auto push = [&](const void* data, std::size_t n) {
         sp -= n;
         return k.put_user(sp, data, n) == 0;
@@ -121,6 +125,7 @@ std::int64_t build_stack(Kernel& k, Task& t, AddressSpace& as, const std::string
     const std::uint64_t random_at = sp;
 
     const std::pair<std::uint64_t, std::uint64_t> aux[] = {
+        {AT_SYSINFO_EHDR, as.vdso},
         {51 /* AT_MINSIGSTKSZ */, 4720},
         {AT_HWCAP, elf_hwcap()},
         {AT_PAGESZ, kPageSize},
@@ -226,12 +231,18 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
     }
     if (program.image.position_independent) program.bias = kPieBase - program.image.lowest();
 
+    // While the interpreter is read nobody may write it, and none may be writing it or the program (deny_write_access).
+    if (inode->writers || (interp_file && interp_file->inode()->writers)) return -ETXTBSY;
+    ++inode->deny_write;
+    const std::shared_ptr<void> denied(file.get(), [file](void*) { --file->inode()->deny_write; });
+
     // Point of no return: other threads go, the old address space goes.
     const int old_pid = t.pid;
     if (const int r = de_thread(k, t)) return r;
     k.uprobes().uprobe_free_utask(t);
     auto as = std::make_shared<AddressSpace>(k);
     as->mmap_base = kMmapBase;
+    as->exe_denies_write = denied;
     std::shared_ptr<AddressSpace> old = std::move(t.as);
     t.as = as;
     t.mm = as.get();
@@ -291,12 +302,7 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
     }
     as->start_brk = as->cur_brk = (program.image.highest() + program.bias + kPageSize - 1) & kPageMask;
 
-    const auto vdso = as->mmap(0, kPageSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, nullptr, 0);
-    if (vdso < 0) return die(vdso);
-    as->munmap(static_cast<std::uint64_t>(vdso), kPageSize);
-    as->vdso = static_cast<std::uint64_t>(vdso);
-    as->map_special(as->vdso, kPageSize, PROT_READ | PROT_EXEC, "[vdso]");
-    if (!k.write_special_page(*as, as->vdso, kTrampoline, sizeof kTrampoline)) return die(-ENOMEM);
+    if (const auto r = as->map_vdso(); r < 0) return die(r);
 
     const auto sp = build_stack(k, t, *as, path, argv, envp, program, program_entry, base);
     if (sp < 0) return die(sp);

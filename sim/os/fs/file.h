@@ -174,6 +174,14 @@ class Inode : public std::enable_shared_from_this<Inode> {
         (void)index;
         return {};
     }
+    /// The page if a real machine would have it in the page cache, else 0. Takes no simulated time.
+    virtual PhysAddr cached_page(std::uint64_t index) { return cached(index).page; }
+    /// Brings pages into the page cache that were dropped from it.
+    virtual void readahead(std::uint64_t first, std::uint64_t pages) { (void)first, (void)pages; }
+    /// Drops pages from the cache that are clean and not mapped (POSIX_FADV_DONTNEED).
+    virtual void drop_cache(std::uint64_t first, std::uint64_t pages) { (void)first, (void)pages; }
+    /// The first write to a page of a shared mapping is noticed (vma_wants_writenotify): not with files in memory only.
+    virtual bool wants_write_notify() const { return false; }
     /// A shared mapping or write changed the page.
     virtual void mark_dirty(std::uint64_t index) = 0;
     virtual std::vector<std::uint8_t> build_id() { return {}; }
@@ -181,6 +189,7 @@ class Inode : public std::enable_shared_from_this<Inode> {
     std::uint64_t ino{}, generation{};
     std::shared_ptr<FileLocks> locks; ///< made by the first fcntl or flock lock
     int deny_write{};                 ///< programs running from it: opening it for writing gives ETXTBSY
+    int writers{};                    ///< open files that may write: running a program from it gives ETXTBSY
 };
 
 /// Descriptors of a process.

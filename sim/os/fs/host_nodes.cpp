@@ -89,6 +89,7 @@ void HostFile::revalidate() {
     for (const auto& [index, slot] : pages_)
         if (slot.dirty || services().pages().refs(slot.pa) > 1) return; // a mapping lives on
     drop_all();
+    cold_.clear();
     bytes_ = static_cast<std::uint64_t>(st.st_size);
     seen_s_ = st.st_mtim.tv_sec;
     seen_ns_ = st.st_mtim.tv_nsec;
@@ -155,6 +156,7 @@ int HostFile::resize(std::uint64_t size) {
     const int fd = io(true);
     if (fd < 0) return fd;
     const int r = static_cast<int>(host_result(::ftruncate(fd, static_cast<off_t>(size))));
+    cold_.erase(cold_.lower_bound((size + kPageSize - 1) / kPageSize), cold_.end());
     remember();
     return r;
 }
@@ -167,8 +169,37 @@ bool HostFile::evict(std::uint64_t index) {
     if (it->second.dirty || services().pages().refs(it->second.pa) > 1) return false;
     services().pages().put(it->second.pa);
     pages_.erase(it);
+    cold_.insert(index);
     released(1);
     return true;
+}
+
+PhysAddr HostFile::cached_page(std::uint64_t index) {
+    // A file that has just been made or run is in the page cache of a real machine; here it is read from the host meanwhile.
+    PhysAddr pa{};
+    bool filled = false;
+    if (cold(index) || index >= (bytes_ + kPageSize - 1) / kPageSize) return PhysAddr{};
+    return get_page(index, pa, filled) ? PhysAddr{} : pa;
+}
+
+void HostFile::readahead(std::uint64_t first, std::uint64_t pages) {
+    const std::vector<std::uint64_t> wanted(cold_.lower_bound(first), cold_.lower_bound(first + pages));
+    for (const std::uint64_t index : wanted) {
+        PhysAddr pa{};
+        bool filled = false;
+        if (get_page(index, pa, filled)) return;
+    }
+}
+
+void HostFile::drop_cache(std::uint64_t first, std::uint64_t pages) {
+    write_back();
+    const std::uint64_t end = std::min(first + pages, (bytes_ + kPageSize - 1) / kPageSize);
+    // A page that was never asked for is in the cache as well, as far as a program can tell.
+    for (std::uint64_t index = first; index < end; ++index)
+        if (holds(index))
+            evict(index);
+        else
+            cold_.insert(index);
 }
 
 int HostFile::write_back() {

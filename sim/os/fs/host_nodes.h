@@ -4,6 +4,8 @@
 
 #include "sim/os/fs/host_fs.h"
 
+#include <set>
+
 namespace rkperf::os {
 
 /// The node for a host inode of any kind; takes the O_PATH descriptor.
@@ -33,6 +35,10 @@ class HostFile final : public PagedNode, public HostAttr {
     int open(const DentryPtr& name, std::uint32_t flags, FileHandle& out) override;
     std::int64_t seek_hole(std::uint64_t offset, bool data) override;
     int write_back() override;
+    PhysAddr cached_page(std::uint64_t index) override;
+    void readahead(std::uint64_t first, std::uint64_t pages) override;
+    void drop_cache(std::uint64_t first, std::uint64_t pages) override;
+    bool wants_write_notify() const override { return true; }
     void opened(std::uint32_t flags) override;
     void closed(std::uint32_t flags) override;
 
@@ -49,6 +55,7 @@ class HostFile final : public PagedNode, public HostAttr {
     }
     void released(std::uint64_t pages) override;
     bool holes() const override { return false; }
+    bool cold(std::uint64_t index) const override { return cold_.count(index) != 0 && !pages_.count(index); }
     void modified() override {}
     /// A descriptor for reading, or for both; -errno.
     int io(bool write);
@@ -62,6 +69,7 @@ class HostFile final : public PagedNode, public HostAttr {
     bool io_writes_{};
     int open_{};
     std::int64_t seen_s_{}, seen_ns_{};
+    std::set<std::uint64_t> cold_; ///< dropped from the cache; all else counts as being in it from the start
 };
 
 class HostDir final : public Node, public HostAttr {

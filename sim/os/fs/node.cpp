@@ -21,6 +21,8 @@ void FileSystem::statfs(StatFs& out) {
 Node::Node(FileSystem& fs, std::uint32_t mode) : fs(fs), services_(fs.s) {
     attr.mode = mode;
     attr.dev = fs.dev();
+    if (fs.type == "proc")
+        attr.blksize = 1024; // proc's superblock has blocks of that size: stdio takes it for its buffers
     attr.ino = ino = fs.next_ino();
     attr.nlink = (mode & S_IFMT) == S_IFDIR ? 2 : 1;
     dev_major = fs.dev_major;

@@ -42,8 +42,9 @@ PhysAddr PagedNode::page(std::uint64_t index, bool& major) {
     PhysAddr pa{0};
     if (index >= (bytes_ + kPageSize - 1) / kPageSize) return PhysAddr{0};
     bool filled = false;
+    const bool was_cold = cold(index);
     if (get_page(index, pa, filled)) return PhysAddr{0};
-    if (filled && !holes()) major = true;
+    if (filled && was_cold) major = true;
     return pa;
 }
 

@@ -63,6 +63,12 @@ class PagedNode : public Node {
     virtual bool holes() const { return true; }
     virtual void modified();
 
+    /// The page was dropped from the cache: it takes a major fault to have it again.
+    virtual bool cold(std::uint64_t index) const {
+        (void)index;
+        return false;
+    }
+
     int get_page(std::uint64_t index, PhysAddr& out, bool& filled);
     void drop_from(std::uint64_t first_index);
     void drop_all();

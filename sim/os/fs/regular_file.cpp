@@ -12,8 +12,15 @@ namespace {
 
 class RegularFile final : public NamedFile {
   public:
-    RegularFile(const DentryPtr& name, std::uint32_t flags) : NamedFile(name, flags) { paged().opened(flags); }
-    ~RegularFile() override { paged().closed(flags); }
+    RegularFile(const DentryPtr& name, std::uint32_t flags)
+        : NamedFile(name, flags), counts_as_writer_((flags & abi::o_accmode) != abi::o_rdonly) {
+        paged().opened(flags);
+        paged().writers += counts_as_writer_;
+    }
+    ~RegularFile() override {
+        paged().writers -= counts_as_writer_;
+        paged().closed(flags);
+    }
 
     std::int64_t read(std::span<std::uint8_t> to) override {
         const std::int64_t n = pread(to, pos);
@@ -52,6 +59,8 @@ class RegularFile final : public NamedFile {
     }
 
   private:
+    const bool counts_as_writer_;
+
     PagedNode& paged() const { return static_cast<PagedNode&>(*node()); }
 
     int check_limit(std::uint64_t end) {

@@ -181,6 +181,7 @@ bool can_merge(const Vma& a, const Vma& b) {
         return false;
     if (a.name != b.name || a.file != b.file || a.dont_copy != b.dont_copy || a.wipe_on_fork != b.wipe_on_fork)
         return false;
+    if (a.read_hint != b.read_hint) return false;
     if (a.map_flags & MAP_GROWSDOWN) return false;
     return !a.file || a.pgoff + ((a.end - a.start) >> kPageShift) == b.pgoff;
 }
@@ -189,6 +190,7 @@ bool can_merge(const Vma& a, const Vma& b) {
 AddressSpace::Iter AddressSpace::merge(Iter it) {
     if (auto next = std::next(it); next != vmas_.end() && can_merge(it->second, next->second)) {
         it->second.end = next->second.end;
+        it->second.anon_vma |= next->second.anon_vma;
         vmas_.erase(next);
         tell_uprobes(it->second);
     }
@@ -196,6 +198,7 @@ AddressSpace::Iter AddressSpace::merge(Iter it) {
         auto prev = std::prev(it);
         if (can_merge(prev->second, it->second)) {
             prev->second.end = it->second.end;
+            prev->second.anon_vma |= it->second.anon_vma;
             vmas_.erase(it);
             tell_uprobes(prev->second);
             return prev;
@@ -225,6 +228,8 @@ std::shared_ptr<AddressSpace> AddressSpace::fork() {
     child->end_data = end_data;
     child->arg_start = arg_start, child->arg_end = arg_end, child->env_start = env_start, child->env_end = env_end;
     child->vdso = vdso;
+    child->exe_denies_write = exe_denies_write;
+    child->membarrier_state = membarrier_state;
     const ke::MutexGuard lock(mmap_lock_);
     std::uint32_t cost = 0;
     for (auto& [start, v] : vmas_) {
@@ -238,6 +243,8 @@ std::shared_ptr<AddressSpace> AddressSpace::fork() {
         child->vmas_.emplace(start, copy);
         cost += kCopyVmaCost;
         if (v.wipe_on_fork || v.ops) continue;
+        // vma_needs_copy: what the child can have by faults is left to them.
+        if (!v.anon_vma && v.kind != VmaKind::vvar) continue;
         const bool shared = v.map_flags & MAP_SHARED;
         table_.for_each(v.start, v.end, [&](std::uint64_t va, std::uint64_t& pte) {
             if (!shared) pte |= mem::desc::kApReadOnly;

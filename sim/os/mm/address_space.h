@@ -24,7 +24,10 @@ class Kernel;
 struct Task;
 
 /// Kinds of what is behind a mapping.
-enum class VmaKind : std::uint8_t { anonymous, file, device_ops, special };
+enum class VmaKind : std::uint8_t { anonymous, file, device_ops, special, vdso, vvar };
+
+/// What madvise says of how a file mapping will be read: VM_SEQ_READ, VM_RAND_READ.
+enum class ReadHint : std::uint8_t { normal, sequential, random };
 
 struct Vma {
     std::uint64_t start{}, end{};
@@ -38,6 +41,8 @@ struct Vma {
     std::shared_ptr<ke::MmapRequest> request; ///< what ops saw
     std::uint32_t max_prot{7};                ///< mprotect may not exceed it
     bool dont_copy{}, dont_expand{}, dont_dump{}, wipe_on_fork{};
+    bool anon_vma{}; ///< it has had pages of its own: fork copies its page table, and else leaves the pages to faults
+    ReadHint read_hint{ReadHint::normal};
 };
 
 /// Why a fault could not be resolved.
@@ -87,6 +92,8 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     std::int64_t msync(std::uint64_t addr, std::uint64_t length, int flags);
     std::int64_t mincore(std::uint64_t addr, std::uint64_t length, std::uint64_t vec);
     std::int64_t mlock(std::uint64_t addr, std::uint64_t length, bool lock);
+    /// __oom_reap_task_mm: the private pages of a process that is being killed go at once.
+    void reap();
 
     /// Who needs the page: an exception at EL0, an exception of kernel code that copies to or from user memory, or
     /// kernel code that brings pages in by itself (populate, access to another task), which no software event counts.
@@ -121,7 +128,10 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     std::optional<PhysAddr> poke_page(std::uint64_t addr);
 
     /// For the loader and special mappings: no checks of length limits; tells perf as mmap does.
-    std::int64_t map_special(std::uint64_t addr, std::uint64_t length, int prot, std::string name, int flags = 0);
+    std::int64_t map_special(std::uint64_t addr, std::uint64_t length, int prot, std::string name, int flags = 0,
+                             VmaKind kind = VmaKind::anonymous);
+    /// arch_setup_additional_pages: [vvar] and [vdso] where there is room; 0 or negative errno.
+    std::int64_t map_vdso();
 
     // --- ke::UprobeMm (uprobe_pages.cpp) ---
     void mmap_write_lock() override { mmap_lock_.lock(); }
@@ -139,8 +149,10 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     std::uint64_t start_code{}, end_code{}, start_data{}, end_data{}, arg_start{}, arg_end{}, env_start{}, env_end{};
     std::uint64_t total_vm() const; ///< pages
     std::uint64_t rss() const { return rss_; }
-    std::uint64_t locked_vm{}; ///< pages
-    std::uint64_t vdso{};      ///< address of the signal trampoline page
+    std::uint64_t locked_vm{};              ///< pages
+    std::uint64_t vdso{};                   ///< address of the vDSO
+    std::shared_ptr<void> exe_denies_write; ///< as long as it lives the program's file is not opened for writing
+    std::uint32_t membarrier_state{};       ///< MEMBARRIER_CMD_* that the process has registered for
 
   private:
     using Iter = std::map<std::uint64_t, Vma>::iterator;
@@ -168,8 +180,13 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     Found look(const Vma& v, std::uint64_t page);
     enum class Step : std::uint8_t { done, again };
     Step fault_in(const Found& found, std::uint64_t page, bool write, FaultResult& result);
-    /// Puts `pa` behind `page` unless something has changed since; takes over the caller's reference of `pa`.
-    Step install(const Found& found, std::uint64_t page, PhysAddr pa, bool writable);
+    /// Puts `pa` behind `page` unless something has changed since; takes over the caller's reference of `pa`. `own`: it
+    /// is a page of this mapping alone.
+    Step install(const Found& found, std::uint64_t page, PhysAddr pa, bool writable, bool own = false);
+    /// do_fault_around: maps what the page cache holds of the 64 KiB around `page`, as for reading. `mapped`: `page` too.
+    Step map_pages(const Found& found, std::uint64_t page, bool& mapped);
+    /// Pages of a shared mapping are writable from the start if nobody wants to hear of the first write.
+    static bool writable_unnoticed(std::uint32_t prot, std::uint32_t map_flags, const FileHandle& file);
     static std::uint64_t attributes(std::uint32_t prot, bool writable);
     bool covered(std::uint64_t start, std::uint64_t end) const;
     /// The tail of mremap: pages and mapping go to `to`; with keep_old an empty mapping stays.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory as the machine's debugger sees it: no simulated time passes, and a look leaves no trace.
+#include "sim/os/exec/vdso.h"
 #include "sim/os/kernel.h"
 #include "sim/os/mm/address_space.h"
 
@@ -19,6 +20,12 @@ bool AddressSpace::peek_page(std::uint64_t addr, std::span<std::uint8_t, kPageSi
     }
     const Vma* v = find(addr);
     if (!v || v->ops) return false;
+    if (v->kind == VmaKind::vdso || v->kind == VmaKind::vvar) {
+        const std::uint64_t index = (page - v->start) >> kPageShift;
+        const PhysAddr pa = v->kind == VmaKind::vdso ? os_.vdso().text(index) : os_.vdso().data(index);
+        if (pa.v) std::memcpy(to.data(), os_.pages().host(pa), kPageSize);
+        return pa.v != 0;
+    }
     if (v->kind != VmaKind::file && !v->file) {
         std::memset(to.data(), 0, kPageSize);
         return true;
@@ -30,7 +37,7 @@ bool AddressSpace::peek_page(std::uint64_t addr, std::span<std::uint8_t, kPageSi
 std::optional<PhysAddr> AddressSpace::poke_page(std::uint64_t addr) {
     const std::uint64_t page = addr & kPageMask;
     const Vma* v = find(addr);
-    if (!v || v->ops) return std::nullopt;
+    if (!v || v->ops || v->kind == VmaKind::vvar) return std::nullopt;
     const bool shared = v->map_flags & MAP_SHARED;
     if (shared && !(v->max_prot & PROT_WRITE)) return std::nullopt; // the file was opened for reading
     PageAllocator& pages = os_.pages();
@@ -57,6 +64,7 @@ std::optional<PhysAddr> AddressSpace::poke_page(std::uint64_t addr) {
         ++rss_;
     }
     *pte = d::page(pa, attributes(v->prot, v->prot & PROT_WRITE));
+    vmas_.find(v->start)->second.anon_vma = true;
     sync_icache(pa);
     if (present) flush(page, page + kPageSize);
     return pa;

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Page faults: demand zero, file pages, copy-on-write, stack growth, perf files' own pages.
+#include "sim/os/exec/vdso.h"
 #include "sim/os/kernel.h"
 #include "sim/os/mm/address_space.h"
 
 #include <sys/mman.h>
+#include <algorithm>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 namespace rkperf::os {
 
 namespace d = mem::desc;
 
 namespace {
+constexpr std::uint64_t kFaultAroundBytes = 64 * 1024; // fault_around_bytes
+constexpr std::uint32_t kMapPageCost = 482;            ///< instructions per page mapped besides the one that is needed
+constexpr std::uint64_t kReadAroundPages = 32;         // VM_READAHEAD_PAGES
 constexpr int SEGV_MAPERR_ = 1, SEGV_ACCERR_ = 2, BUS_ADRERR_ = 2;
 } // namespace
 
@@ -81,7 +88,7 @@ std::optional<PhysAddr> AddressSpace::access_page(std::uint64_t addr, bool write
     for (;;) {
         const Vma* v = find(addr);
         if (!v && expand_stack(addr)) v = find(addr);
-        if (!v) return std::nullopt;
+        if (!v || v->kind == VmaKind::vvar) return std::nullopt; // no page that could be had by get_user_pages
         const bool is_private = !(v->map_flags & MAP_SHARED);
         const std::uint32_t need = write ? PROT_WRITE : PROT_READ;
         const bool granted = v->prot & need;
@@ -103,7 +110,7 @@ AddressSpace::Found AddressSpace::look(const Vma& v, std::uint64_t page) {
     return {v.start, v.end, v.pgoff, v.prot, v.map_flags, v.kind, v.file, v.ops, v.request, pte ? *pte : 0};
 }
 
-AddressSpace::Step AddressSpace::install(const Found& found, std::uint64_t page, PhysAddr pa, bool writable) {
+AddressSpace::Step AddressSpace::install(const Found& found, std::uint64_t page, PhysAddr pa, bool writable, bool own) {
     const bool had = d::is_valid(found.pte);
     const Vma* v = find(page);
     std::uint64_t* pte = v && look(*v, page) == found ? table_.entry(page, true) : nullptr;
@@ -111,6 +118,7 @@ AddressSpace::Step AddressSpace::install(const Found& found, std::uint64_t page,
         os_.pages().put(pa);
         return Step::again;
     }
+    if (own) vmas_.find(v->start)->second.anon_vma = true;
     if (had) put_page(found.pte);
     *pte = d::page(pa, attributes(found.prot, writable));
     if (!had) {
@@ -119,6 +127,45 @@ AddressSpace::Step AddressSpace::install(const Found& found, std::uint64_t page,
     }
     os_.charge(flush(page, page + kPageSize));
     return Step::done;
+}
+
+bool AddressSpace::writable_unnoticed(std::uint32_t prot, std::uint32_t map_flags, const FileHandle& file) {
+    if (!(map_flags & MAP_SHARED) || !(prot & PROT_WRITE)) return false;
+    const Inode* inode = file ? file->inode() : nullptr;
+    return !inode || !inode->wants_write_notify();
+}
+
+AddressSpace::Step AddressSpace::map_pages(const Found& v, std::uint64_t page, bool& mapped) {
+    Inode* inode = v.file->inode();
+    const std::uint64_t start = std::max(page & ~(kFaultAroundBytes - 1), v.start);
+    const std::uint64_t end = std::min({start + kFaultAroundBytes, (start | (d::span(2) - 1)) + 1, v.end});
+    std::vector<std::pair<std::uint64_t, PhysAddr>> found;
+    for (std::uint64_t va = start; va < end; va += kPageSize) {
+        const std::uint64_t* pte = table_.entry(va, false);
+        if (pte && d::is_valid(*pte)) continue;
+        const PhysAddr pa = inode->cached_page(v.pgoff + ((va - v.start) >> kPageShift));
+        if (!pa.v) continue;
+        os_.pages().get(pa);
+        found.emplace_back(va, pa);
+    }
+    {
+        Frame f(os_, KernelSymbol::filemap_map_pages);
+        os_.charge(static_cast<std::uint32_t>(found.size()) * kMapPageCost);
+    }
+    const Vma* now = find(page);
+    const bool same = now && look(*now, page) == v;
+    const bool writable = writable_unnoticed(v.prot, v.map_flags, v.file);
+    for (const auto& [va, pa] : found) {
+        std::uint64_t* pte = same ? table_.entry(va, true) : nullptr;
+        if (!pte || d::is_valid(*pte)) {
+            os_.pages().put(pa);
+            continue;
+        }
+        *pte = d::page(pa, attributes(v.prot, writable));
+        ++rss_;
+        mapped |= va == page;
+    }
+    return same ? Step::done : Step::again;
 }
 
 AddressSpace::Step AddressSpace::fault_in(const Found& v, std::uint64_t page, bool write, FaultResult& r) {
@@ -165,35 +212,57 @@ AddressSpace::Step AddressSpace::fault_in(const Found& v, std::uint64_t page, bo
             return install(v, page, old, true);
         }
         const PhysAddr pa = fresh_copy(old == os_.zero_page() ? PhysAddr(0) : old);
-        return pa.v ? install(v, page, pa, v.prot & PROT_WRITE) : bus_error();
+        return pa.v ? install(v, page, pa, v.prot & PROT_WRITE, true) : bus_error();
     }
     if (present) {
         // Present without the right to read or execute it, which the mapping has got since.
         pages.get(old);
         return install(v, page, old, false);
     }
-    if (v.file || v.kind == VmaKind::file) {
-        Frame f(os_, KernelSymbol::do_fault);
-        bool major = false;
-        Inode* inode = v.file->inode();
-        const PhysAddr pa = inode ? inode->page(index, major) : PhysAddr(0);
+    if (v.kind == VmaKind::vdso || v.kind == VmaKind::vvar) {
+        const PhysAddr pa = v.kind == VmaKind::vdso ? os_.vdso().text(index) : os_.vdso().data(index);
         if (!pa.v) return bus_error();
-        r.major |= major;
-        if (write && !shared) {
+        Frame f(os_, KernelSymbol::__do_fault);
+        if (write && v.kind == VmaKind::vdso) {
             const PhysAddr copy = fresh_copy(pa);
-            return copy.v ? install(v, page, copy, v.prot & PROT_WRITE) : bus_error();
+            return copy.v ? install(v, page, copy, true, true) : bus_error();
         }
         pages.get(pa);
+        return install(v, page, pa, false);
+    }
+    if (v.file || v.kind == VmaKind::file) {
+        Inode* inode = v.file->inode();
+        if (!write && inode) {
+            bool mapped = false;
+            if (map_pages(v, page, mapped) == Step::again) return Step::again;
+            if (mapped) return Step::done;
+        }
+        Frame f(os_, KernelSymbol::do_fault);
+        bool major = false;
+        const PhysAddr pa = inode ? inode->page(index, major) : PhysAddr(0);
+        if (!pa.v) return bus_error();
+        pages.get(pa);
+        if (major) {
+            r.major = true;
+            const Vma* now = find(page);
+            if (!now || now->read_hint != ReadHint::random)
+                inode->readahead(index - std::min(index, kReadAroundPages / 2), kReadAroundPages);
+        }
+        if (write && !shared) {
+            const PhysAddr copy = fresh_copy(pa);
+            pages.put(pa);
+            return copy.v ? install(v, page, copy, v.prot & PROT_WRITE, true) : bus_error();
+        }
         if (write) inode->mark_dirty(index);
-        return install(v, page, pa, write && shared);
+        return install(v, page, pa, (write && shared) || writable_unnoticed(v.prot, v.map_flags, v.file));
     }
     Frame f(os_, KernelSymbol::do_anonymous_page);
-    if (!write && !shared && v.kind != VmaKind::special) {
+    if (!write && !shared) {
         pages.get(os_.zero_page());
         return install(v, page, os_.zero_page(), false);
     }
     const PhysAddr pa = fresh_copy(PhysAddr(0));
-    return pa.v ? install(v, page, pa, v.prot & PROT_WRITE) : bus_error();
+    return pa.v ? install(v, page, pa, v.prot & PROT_WRITE, true) : bus_error();
 }
 
 } // namespace rkperf::os

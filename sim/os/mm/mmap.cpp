@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // mmap, munmap, mprotect, mremap, madvise, brk and their relations, with Linux's checks in Linux's order.
+#include "sim/os/exec/vdso.h"
 #include "sim/os/fs/page_cache.h"
 #include "sim/os/kernel.h"
 #include "sim/os/mm/address_space.h"
@@ -119,8 +120,8 @@ std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int pr
     return static_cast<std::int64_t>(start);
 }
 
-std::int64_t AddressSpace::map_special(std::uint64_t addr, std::uint64_t length, int prot, std::string name,
-                                       int flags) {
+std::int64_t AddressSpace::map_special(std::uint64_t addr, std::uint64_t length, int prot, std::string name, int flags,
+                                       VmaKind kind) {
     Vma v;
     v.start = addr;
     v.end = addr + align_up(length);
@@ -128,10 +129,23 @@ std::int64_t AddressSpace::map_special(std::uint64_t addr, std::uint64_t length,
     v.map_flags = static_cast<std::uint32_t>(MAP_PRIVATE | flags);
     v.pgoff = addr >> kPageShift;
     v.name = std::move(name);
-    if (v.name == "[vdso]") v.kind = VmaKind::special, v.pgoff = 0;
+    v.kind = kind;
+    if (kind != VmaKind::anonymous) v.pgoff = 0, v.dont_expand = true;
+    if (kind == VmaKind::vvar) v.max_prot = PROT_READ;
     const Iter it = insert(std::move(v));
     os_.perf().perf_event_mmap(info(it->second));
     return static_cast<std::int64_t>(addr);
+}
+
+std::int64_t AddressSpace::map_vdso() {
+    constexpr std::uint64_t kData = Vdso::kDataPages * kPageSize, kText = Vdso::kTextPages * kPageSize;
+    const ke::MutexGuard lock(mmap_lock_);
+    const auto gap = find_gap(kData + kText);
+    if (!gap) return -ENOMEM;
+    vdso = *gap + kData;
+    map_special(*gap, kData, PROT_READ, "[vvar]", 0, VmaKind::vvar);
+    map_special(vdso, kText, PROT_READ | PROT_EXEC, "[vdso]", 0, VmaKind::vdso);
+    return 0;
 }
 
 std::int64_t AddressSpace::munmap(std::uint64_t addr, std::uint64_t length) {
@@ -177,7 +191,8 @@ std::int64_t AddressSpace::mprotect(std::uint64_t addr, std::uint64_t length, in
         table_.for_each(v.start, v.end, [&](std::uint64_t, std::uint64_t& pte) {
             const PhysAddr pa = mem::desc::address(pte, 3);
             // Writable at once only where no copy can be needed; the rest is decided at the next write.
-            const bool writable = (prot & PROT_WRITE) && !shared && pa != os_.zero_page() && os_.pages().refs(pa) == 1;
+            const bool own = (prot & PROT_WRITE) && !shared && pa != os_.zero_page() && os_.pages().refs(pa) == 1;
+            const bool writable = own || writable_unnoticed(v.prot, v.map_flags, v.file);
             pte = mem::desc::page(pa, attributes(v.prot, writable));
             ++n;
         });
@@ -361,6 +376,22 @@ std::int64_t AddressSpace::madvise(std::uint64_t addr, std::uint64_t length, int
                 merge(it);
                 break;
             }
+            case MADV_NORMAL:
+            case MADV_SEQUENTIAL:
+            case MADV_RANDOM: {
+                if (!may_split(at, part_end)) return -EINVAL;
+                if (it->second.start < at) it = split(it, at);
+                if (it->second.end > part_end) split(it, part_end);
+                it->second.read_hint = advice == MADV_NORMAL   ? ReadHint::normal
+                                       : advice == MADV_RANDOM ? ReadHint::random
+                                                               : ReadHint::sequential;
+                merge(it);
+                break;
+            }
+            case MADV_WILLNEED:
+                if (Inode* inode = v.file ? v.file->inode() : nullptr)
+                    inode->readahead(v.pgoff + ((at - v.start) >> kPageShift), (part_end - at) >> kPageShift);
+                break;
             case MADV_POPULATE_READ:
             case MADV_POPULATE_WRITE:
                 for (std::uint64_t a = at; a < part_end; a += kPageSize) {
@@ -373,6 +404,12 @@ std::int64_t AddressSpace::madvise(std::uint64_t addr, std::uint64_t length, int
         at = part_end;
     }
     return hole ? -ENOMEM : 0;
+}
+
+void AddressSpace::reap() {
+    const ke::MutexGuard lock(mmap_lock_);
+    for (const auto& [start, v] : vmas_)
+        if (!(v.map_flags & MAP_SHARED) && !v.ops && v.kind != VmaKind::special) os_.charge(zap(start, v.end));
 }
 
 std::int64_t AddressSpace::brk(std::uint64_t addr) {
@@ -427,7 +464,10 @@ std::int64_t AddressSpace::mincore(std::uint64_t addr, std::uint64_t length, std
     const std::uint64_t end = addr + align_up(length);
     if (!covered(addr, end)) return -ENOMEM;
     for (std::uint64_t a = addr; a < end; a += kPageSize) {
-        const std::uint8_t present = lookup(a, false) ? 1 : 0;
+        const Vma* v = find(a);
+        Inode* inode = v->file ? v->file->inode() : nullptr;
+        const bool cached = inode && inode->cached_page(v->pgoff + ((a - v->start) >> kPageShift)).v;
+        const std::uint8_t present = cached || lookup(a, false) ? 1 : 0;
         if (const int e = os_.put_user(vec + ((a - addr) >> kPageShift), &present, 1)) return e;
     }
     return 0;

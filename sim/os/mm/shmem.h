@@ -15,6 +15,11 @@ class ShmemInode final : public Inode {
     FileStat stat() override;
     std::uint64_t size() override { return bytes_; }
     PhysAddr page(std::uint64_t index, bool& major) override;
+    Cached cached(std::uint64_t index) override {
+        const auto it = pages_.find(index);
+        if (it == pages_.end() || index >= (bytes_ + kPageSize - 1) >> kPageShift) return {};
+        return {it->second, true, true};
+    }
     void mark_dirty(std::uint64_t) override {}
     void grow(std::uint64_t bytes) { bytes_ = bytes; }
 

@@ -11,13 +11,14 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <vector>
 
 namespace rkperf::os {
 
 namespace {
 
 constexpr int kWait = 0, kWake = 1, kRequeue = 3, kCmpRequeue = 4, kWakeOp = 5, kLockPi = 6, kUnlockPi = 7,
-              kTrylockPi = 8, kWaitBitset = 9, kWakeBitset = 10, kLockPi2 = 13;
+              kTrylockPi = 8, kWaitBitset = 9, kWakeBitset = 10, kWaitRequeuePi = 11, kCmpRequeuePi = 12, kLockPi2 = 13;
 constexpr int kPrivate = 128, kClockRealtime = 256;
 constexpr std::uint32_t kWaiters = 0x80000000, kOwnerDied = 0x40000000, kTidMask = 0x3fffffff;
 
@@ -125,13 +126,19 @@ std::int64_t wait(Kernel& k, Task& t, std::uint64_t uaddr, bool is_private, std:
     return kERESTART_RESTARTBLOCK;
 }
 
+/// How many were woken; -EINVAL if it comes to one who waits for a PI futex.
 int wake_key(Kernel& k, const FutexKey& key, int count, std::uint32_t bitset) {
     const IrqGuard guard(k);
     int n = 0;
     auto& list = k.futexes().waiters;
     for (auto it = list.begin(); it != list.end() && n < count;) {
         FutexWaiter* w = *it;
-        if (w->key != key || !(w->bitset & bitset) || w->pi) {
+        if (w->key != key) {
+            ++it;
+            continue;
+        }
+        if (w->pi || w->for_pi) return -EINVAL;
+        if (!(w->bitset & bitset)) {
             ++it;
             continue;
         }
@@ -143,13 +150,27 @@ int wake_key(Kernel& k, const FutexKey& key, int count, std::uint32_t bitset) {
     return n;
 }
 
-int requeue(Kernel& k, const FutexKey& from, const FutexKey& to, int count) {
+/// Wakes `wake` waiters and moves up to `count` more: how many in all, or -EINVAL if it comes to one who waits for a PI futex.
+int requeue(Kernel& k, const FutexKey& from, const FutexKey& to, int wake, int count) {
+    const IrqGuard guard(k);
     int n = 0;
-    for (FutexWaiter* w : k.futexes().waiters)
-        if (w->key == from && !w->pi && n < count) {
-            w->key = to;
-            ++n;
+    auto& list = k.futexes().waiters;
+    for (auto it = list.begin(); it != list.end() && n - wake < count;) {
+        FutexWaiter* w = *it;
+        if (w->key != from) {
+            ++it;
+            continue;
         }
+        if (w->pi || w->for_pi) return -EINVAL;
+        if (++n > wake) {
+            w->key = to;
+            ++it;
+            continue;
+        }
+        it = list.erase(it);
+        w->woken = true;
+        k.wake_up_process(*w->task);
+    }
     return n;
 }
 
@@ -183,9 +204,10 @@ std::int64_t wake_op(Kernel& k, Task& t, const FutexKey& key, std::uint64_t uadd
         case 4: also = o > c; break;
         default: also = o >= c; break;
     }
-    int n = wake_key(k, key, count, ~0u);
-    if (also) n += wake_key(k, key2, count2, ~0u);
-    return n;
+    const int n = wake_key(k, key, count, ~0u);
+    if (n < 0 || !also) return n;
+    const int more = wake_key(k, key2, count2, ~0u);
+    return more < 0 ? more : n + more;
 }
 
 /// The most urgent waiter of a PI futex, in order of arrival among equals; null if there is none. `others`: how many more.
@@ -258,6 +280,86 @@ std::int64_t unlock_pi(Kernel& k, Task& t, std::uint64_t uaddr, bool is_private)
     return e ? e : result;
 }
 
+/// Waits on a plain futex to be moved to a PI futex, which it has when it returns 0.
+std::int64_t wait_requeue_pi(Kernel& k, Task& t, std::uint64_t uaddr, std::uint64_t uaddr2, bool is_private,
+                             std::uint32_t expected, std::uint64_t deadline) {
+    if (uaddr == uaddr2) return -EINVAL;
+    FutexKey key, target;
+    if (const int e = key_of(k, t, uaddr2, is_private, target)) return e;
+    if (const int e = key_of(k, t, uaddr, is_private, key)) return e;
+    if (key == target) return -EINVAL;
+    Frame f(k, KernelSymbol::futex_wait);
+    FutexWaiter w{&t, key, ~0u, false, false, 0};
+    w.for_pi = true;
+    w.target = target;
+    if (access_word(k, t, uaddr, false, [&](std::uint32_t word) {
+            w.queued = word == expected;
+            if (w.queued) k.futexes().waiters.push_back(&w);
+        }))
+        return -EFAULT;
+    if (!w.queued) return -EAGAIN;
+    const std::int64_t result = sleep(k, t, w, deadline);
+    if (result != kERESTARTSYS) return result;
+    // The word has changed by the time it is moved: the caller must look again.
+    return w.pi ? std::int64_t{-EAGAIN} : kERESTARTNOINTR;
+}
+
+std::int64_t cmp_requeue_pi(Kernel& k, Task& t, std::uint64_t uaddr, std::uint64_t uaddr2, bool is_private, int wake,
+                            int count, std::uint32_t expected) {
+    if (wake < 0 || count < 0) return -EINVAL;
+    if (uaddr == uaddr2 || wake != 1) return -EINVAL;
+    FutexKey key, key2;
+    if (const int e = key_of(k, t, uaddr, is_private, key)) return e;
+    if (const int e = key_of(k, t, uaddr2, is_private, key2)) return e;
+    if (key == key2) return -EINVAL;
+    std::uint32_t now = 0;
+    if (access_word(k, t, uaddr, false, [&](std::uint32_t word) { now = word; })) return -EFAULT;
+    if (now != expected) return -EAGAIN;
+    std::int64_t result = 0;
+    int moved = 0;
+    auto& list = k.futexes().waiters;
+    const int e = access_word(k, t, uaddr2, true, [&](std::uint32_t& word) {
+        for (auto it = list.begin(); it != list.end() && moved - wake < count;) {
+            FutexWaiter* w = *it;
+            if (w->key != key) {
+                ++it;
+                continue;
+            }
+            if (!w->for_pi || w->target != key2) {
+                result = -EINVAL;
+                return;
+            }
+            const std::uint32_t holder = word & kTidMask;
+            if (!holder) { // free: the first one has it at once
+                word = static_cast<std::uint32_t>(pid_vnr(*w->task, w->task->pid)) | (word & kOwnerDied);
+                w->woken = true;
+                it = list.erase(it);
+                ++moved;
+                k.wake_up_process(*w->task);
+                continue;
+            }
+            const Task* o = k.find_task_vpid(static_cast<int>(holder));
+            if (!o || o->exiting) {
+                result = -ESRCH;
+                return;
+            }
+            if (o == w->task) {
+                result = -EDEADLK;
+                return;
+            }
+            word |= kWaiters;
+            w->key = key2;
+            w->pi = true;
+            w->for_pi = false;
+            w->owner = o->pid;
+            ++moved;
+            ++it;
+        }
+    });
+    if (e) return e;
+    return result ? result : moved;
+}
+
 /// A task ends that owns PI futexes others wait for: they get them, told that the owner died.
 void exit_pi_futexes(Kernel& k, Task& t) {
     for (;;) {
@@ -296,7 +398,7 @@ std::int64_t do_futex(Kernel& k, Task& t, const SyscallArgs& a) {
     const int op = static_cast<int>(a[1]);
     const int cmd = op & ~(kPrivate | kClockRealtime);
     const bool is_private = op & kPrivate, realtime = op & kClockRealtime;
-    if (realtime && cmd != kWaitBitset && cmd != kLockPi2 && cmd != 11) return -ENOSYS;
+    if (realtime && cmd != kWaitBitset && cmd != kLockPi2 && cmd != kWaitRequeuePi) return -ENOSYS;
     const std::uint64_t uaddr = a[0];
     const auto val = static_cast<std::uint32_t>(a[2]);
     const auto val3 = static_cast<std::uint32_t>(a[5]);
@@ -321,11 +423,14 @@ std::int64_t do_futex(Kernel& k, Task& t, const SyscallArgs& a) {
                 if (access_word(k, t, uaddr, false, [&](std::uint32_t now) { word = now; })) return -EFAULT;
                 if (word != val3) return -EAGAIN;
             }
-            const IrqGuard guard(k);
-            const int woken = wake_key(k, key, static_cast<int>(val), ~0u);
-            const int moved = requeue(k, key, key2, nr_requeue);
-            return cmd == kCmpRequeue ? woken + moved : woken;
+            return requeue(k, key, key2, static_cast<int>(val), nr_requeue);
         }
+        case kWaitRequeuePi: {
+            if (const auto r = deadline_of(k, a[3], true, realtime, deadline)) return r;
+            return wait_requeue_pi(k, t, uaddr, a[4], is_private, val, deadline);
+        }
+        case kCmpRequeuePi:
+            return cmp_requeue_pi(k, t, uaddr, a[4], is_private, static_cast<int>(val), static_cast<int>(a[3]), val3);
         case kWakeOp: {
             FutexKey key;
             if (const int e = key_of(k, t, uaddr, is_private, key)) return e;
@@ -340,6 +445,74 @@ std::int64_t do_futex(Kernel& k, Task& t, const SyscallArgs& a) {
         case kUnlockPi: return unlock_pi(k, t, uaddr, is_private);
         default: return -ENOSYS;
     }
+}
+
+std::int64_t do_futex_waitv(Kernel& k, Task& t, const SyscallArgs& a) {
+    struct Entry {
+        std::uint64_t value, address;
+        std::uint32_t flags, reserved;
+    };
+    constexpr std::uint32_t k32Bit = 2, kMost = 128;
+    if (a[2] || !a[1] || a[1] > kMost || !a[0]) return -EINVAL;
+    std::uint64_t deadline = ~std::uint64_t{0};
+    if (a[3]) {
+        const auto clock = static_cast<int>(a[4]);
+        if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return -EINVAL;
+        if (const auto r = deadline_of(k, a[3], true, clock == CLOCK_REALTIME, deadline)) return r;
+    }
+    const auto count = static_cast<std::uint32_t>(a[1]);
+    std::vector<Entry> entries(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        if (k.get(a[0] + i * sizeof(Entry), entries[i])) return -EFAULT;
+        const Entry& e = entries[i];
+        if (e.flags & ~(k32Bit | static_cast<std::uint32_t>(kPrivate)) || e.reserved || !(e.flags & k32Bit))
+            return -EINVAL;
+    }
+    std::vector<FutexWaiter> waiters(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        waiters[i].task = &t;
+        waiters[i].bitset = ~0u;
+        if (const int e = key_of(k, t, entries[i].address, entries[i].flags & kPrivate, waiters[i].key)) return e;
+    }
+    Frame f(k, KernelSymbol::futex_wait);
+    auto& list = k.futexes().waiters;
+    /// Takes all off the list: the last one that was woken, or -1.
+    const auto unqueue = [&] {
+        const IrqGuard guard(k);
+        int woken = -1;
+        for (std::uint32_t i = 0; i < count; ++i)
+            if (waiters[i].woken)
+                woken = static_cast<int>(i);
+            else if (waiters[i].queued)
+                list.erase(std::find(list.begin(), list.end(), &waiters[i]));
+        return woken;
+    };
+    for (std::uint32_t i = 0; i < count; ++i) {
+        FutexWaiter& w = waiters[i];
+        const int e = access_word(k, t, entries[i].address, false, [&](std::uint32_t word) {
+            w.queued = word == static_cast<std::uint32_t>(entries[i].value);
+            if (w.queued) list.push_back(&w);
+        });
+        if (w.queued) continue;
+        const int woken = unqueue();
+        return woken >= 0 ? woken : e ? e : -EAGAIN;
+    }
+    std::int64_t result = 0;
+    const auto any = [&] { return std::any_of(waiters.begin(), waiters.end(), [](const auto& w) { return w.woken; }); };
+    while (!any()) {
+        t.state = TaskState::interruptible;
+        if (Signals::pending(t)) {
+            result = kERESTARTSYS;
+            break;
+        }
+        if (k.schedule_until(deadline) == -ETIME && !any()) {
+            result = -ETIMEDOUT;
+            break;
+        }
+    }
+    t.state = TaskState::running;
+    const int woken = unqueue();
+    return woken >= 0 ? woken : result;
 }
 
 void exit_robust_list(Kernel& k, Task& t) {

@@ -24,6 +24,8 @@ struct FutexWaiter {
     bool pi{};     ///< waits to be given the lock
     int owner{};   ///< pi: thread that has it
     bool queued{}; ///< was put on the list
+    bool for_pi{}; ///< FUTEX_WAIT_REQUEUE_PI: waits to be moved to the PI futex `target`
+    FutexKey target{};
 };
 
 /// All waiters, in order of arrival.

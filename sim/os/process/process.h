@@ -45,8 +45,9 @@ void exit_posix_timers(Kernel& k, Process& p);
 void release_vfork_parent(Task& t);
 void set_comm(Kernel& k, Task& t, std::string_view name, bool exec);
 
-/// Futex operations (FUTEX_WAIT, WAKE, REQUEUE, CMP_REQUEUE, WAKE_OP, WAIT_BITSET, WAKE_BITSET, LOCK_PI, UNLOCK_PI).
+/// Futex operations (FUTEX_WAIT, WAKE, REQUEUE, CMP_REQUEUE, WAKE_OP, WAIT_BITSET, WAKE_BITSET, and those of PI futexes).
 std::int64_t do_futex(Kernel& k, Task& t, const SyscallArgs& a);
+std::int64_t do_futex_waitv(Kernel& k, Task& t, const SyscallArgs& a);
 int futex_wake(Kernel& k, Task& t, std::uint64_t uaddr, bool is_private, int count, std::uint32_t bitset);
 void exit_robust_list(Kernel& k, Task& t);
 

@@ -3,6 +3,7 @@
 // system calls, stops, deaths, and rt_sigreturn.
 #include "kernel_events/debug_monitors.h"
 #include "kernel_events/trace/tracepoints.h"
+#include "sim/os/exec/vdso.h"
 #include "sim/os/kernel.h"
 #include "sim/os/ptrace/ptrace.h"
 #include "sim/os/signal/signals.h"
@@ -107,7 +108,7 @@ int Signals::setup_frame(Task& t, const SigInfo& info, const SigAction& action, 
     now.x[2] = frame + kUcontext;
     now.x[a64::kSp] = frame;
     now.x[29] = frame + kFrameRecord;
-    now.x[30] = action.flags & kSaRestorer ? action.restorer : t.as->vdso;
+    now.x[30] = action.flags & kSaRestorer ? action.restorer : t.as->vdso + Vdso::kSigreturn;
     now.pc = action.handler;
     if (t.altstack_flags & static_cast<int>(kSsAutodisarm)) t.altstack_size = 0, t.altstack_flags = kSsDisable;
     return 0;

@@ -209,19 +209,36 @@ std::int64_t sys_sync_file_range(Kernel&, Task& t, const SyscallArgs& a) {
     return file->fsync();
 }
 
-/// Advice changes nothing here: contents are read when they are needed.
+/// Only what brings pages into the page cache or drops them makes a difference, to later page faults.
 std::int64_t sys_fadvise64(Kernel&, Task& t, const SyscallArgs& a) {
     const FileHandle file = file_of_fd(t, a[0]);
     if (!file) return -EBADF;
     if (!has_position(*file)) return -ESPIPE;
-    return static_cast<std::int64_t>(a[2]) < 0 || a[3] > 5 ? -EINVAL : 0;
+    constexpr std::uint64_t kWillNeed = 3, kDontNeed = 4, kLast = 5;
+    if (static_cast<std::int64_t>(a[2]) < 0 || a[3] > kLast) return -EINVAL;
+    Inode* inode = file->inode();
+    if (!inode || (a[3] != kWillNeed && a[3] != kDontNeed)) return 0;
+    const std::uint64_t size = inode->size(), end = a[2] && a[1] + a[2] > a[1] ? a[1] + a[2] : ~0ull;
+    // A page that is meant in part is brought in, but not dropped, except for the last one of the file.
+    const bool drop = a[3] == kDontNeed;
+    const std::uint64_t first = (a[1] + (drop ? kPageSize - 1 : 0)) / kPageSize;
+    const std::uint64_t last = drop && end < size ? end / kPageSize : (std::min(end, size) + kPageSize - 1) / kPageSize;
+    if (first >= last) return 0;
+    if (drop)
+        inode->drop_cache(first, last - first);
+    else
+        inode->readahead(first, last - first);
+    return 0;
 }
 
 std::int64_t sys_readahead(Kernel&, Task& t, const SyscallArgs& a) {
     const FileHandle file = file_of_fd(t, a[0]);
     if (!file || !file->readable()) return -EBADF;
     const DentryPtr d = file->dentry();
-    return d && d->node->is(S_IFREG) ? 0 : -EINVAL;
+    if (!d || !d->node->is(S_IFREG)) return -EINVAL;
+    if (Inode* inode = file->inode(); inode && a[2])
+        inode->readahead(a[1] / kPageSize, (a[2] + kPageSize - 1) / kPageSize);
+    return 0;
 }
 
 constexpr SyscallRow kRows[] = {

@@ -66,13 +66,19 @@ std::int64_t sys_getcpu(Kernel& k, Task&, const SyscallArgs& a) {
 
 /// Cores execute in order towards one another here, so there is nothing to do. Registration is not asked for: Linux gives
 /// EPERM for a private command without it.
-std::int64_t sys_membarrier(Kernel&, Task&, const SyscallArgs& a) {
+/// Every system call orders memory here: what is left are the checks.
+std::int64_t sys_membarrier(Kernel&, Task& t, const SyscallArgs& a) {
     constexpr std::uint32_t kCommands = 0x1ff, kPrivateExpeditedRseq = 128, kFlagCpu = 1;
+    constexpr std::uint32_t kPrivate = 8 | 32 | kPrivateExpeditedRseq, kRegister = 4 | kPrivate << 1;
     const auto cmd = static_cast<std::uint32_t>(a[0]), flags = static_cast<std::uint32_t>(a[1]);
     if (flags && !(cmd == kPrivateExpeditedRseq && flags == kFlagCpu)) return -EINVAL;
     if (!cmd) return kCommands;
     const bool one = !(cmd & (cmd - 1));
-    return one && cmd & kCommands ? 0 : -EINVAL;
+    if (!one || !(cmd & kCommands)) return -EINVAL;
+    if (cmd & kRegister) t.as->membarrier_state |= cmd;
+    // A command comes one bit below its registration.
+    if (cmd & kPrivate && !(t.as->membarrier_state & cmd << 1)) return -EPERM;
+    return 0;
 }
 
 std::int64_t sys_syslog(Kernel& k, Task& t, const SyscallArgs& a) {

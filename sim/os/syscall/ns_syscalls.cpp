@@ -9,6 +9,7 @@
 #include "sim/os/syscall/fs_common.h"
 #include "sim/os/syscall/tables.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -157,6 +158,22 @@ std::int64_t sys_open_by_handle_at(Kernel& k, Task& t, const SyscallArgs& a) {
     return new_fd(k, t, out, a[2] & abi::o_cloexec);
 }
 
+std::int64_t sys_process_mrelease(Kernel&, Task& t, const SyscallArgs& a) {
+    if (static_cast<std::uint32_t>(a[1])) return -EINVAL;
+    const FileHandle f = t.files->get(static_cast<int>(a[0]));
+    if (!f || !is_pidfd(*f)) return -EBADF;
+    const Task* x = pidfd_task(*f);
+    if (!x) return -ESRCH;
+    const Process& p = *x->process;
+    const std::vector<Task*>& all = p.threads;
+    const auto with_memory = std::find_if(all.begin(), all.end(), [](const Task* y) { return y->as && !y->exiting; });
+    if (with_memory == all.end()) return -ESRCH;
+    if (!p.group_exit) return -EINVAL; // it is not about to release it anyway
+    const std::shared_ptr<AddressSpace> mm = (*with_memory)->as;
+    mm->reap();
+    return 0;
+}
+
 constexpr SyscallRow kRows[] = {
     {97, "unshare", sys_unshare, 1},
     {161, "sethostname", sys_sethostname, 2},
@@ -167,6 +184,7 @@ constexpr SyscallRow kRows[] = {
     {424, "pidfd_send_signal", sys_pidfd_send_signal, 4},
     {434, "pidfd_open", sys_pidfd_open, 2},
     {438, "pidfd_getfd", sys_pidfd_getfd, 3},
+    {448, "process_mrelease", sys_process_mrelease, 2},
 };
 
 } // namespace

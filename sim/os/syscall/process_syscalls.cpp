@@ -476,6 +476,8 @@ std::int64_t sys_setrlimit(Kernel& k, Task& t, const SyscallArgs& a) {
 
 std::int64_t sys_futex(Kernel& k, Task& t, const SyscallArgs& a) { return do_futex(k, t, a); }
 
+std::int64_t sys_futex_waitv(Kernel& k, Task& t, const SyscallArgs& a) { return do_futex_waitv(k, t, a); }
+
 std::int64_t sys_kcmp(Kernel& k, Task&, const SyscallArgs& a) {
     Task *x = k.find_task_vpid(static_cast<int>(a[0])), *y = k.find_task_vpid(static_cast<int>(a[1]));
     if (!x || !y) return -ESRCH;
@@ -537,6 +539,7 @@ constexpr SyscallRow kRows[] = {
     {281, "execveat", sys_execveat, 5},
     {293, "rseq", sys_rseq, 4},
     {435, "clone3", sys_clone3, 2},
+    {449, "futex_waitv", sys_futex_waitv, 5},
 };
 
 } // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_events/trace/tracepoints.h"
+#include "sim/os/exec/vdso.h"
 #include "sim/os/kernel.h"
 #include "sim/os/signal/signals.h"
 #include "sim/os/syscall/tables.h"
@@ -84,6 +85,7 @@ std::int64_t sys_clock_settime(Kernel& k, Task& t, const SyscallArgs& a) {
     if (!valid(ts)) return -EINVAL;
     if (!Kernel::has_cap(t, 25 /* CAP_SYS_TIME */)) return -EPERM;
     k.time().realtime_offset_ns = static_cast<std::int64_t>(to_ns(ts) - k.time().now_ns());
+    k.vdso().update();
     return 0;
 }
 std::int64_t sys_gettimeofday(Kernel& k, Task&, const SyscallArgs& a) {

@@ -140,7 +140,7 @@ TEST_CASE("children run their parent's program", "[CORE-485]") {
     CHECK(w.count(fd) == 1);
 }
 
-TEST_CASE("programs on a tracepoint have to agree", "[CORE-481][CORE-482][CORE-486]") {
+TEST_CASE("programs on a tracepoint have to agree", "[CORE-323][CORE-481][CORE-482][CORE-486]") {
     BpfWorld w;
     perf_event_attr a =
         World::attr(PERF_TYPE_TRACEPOINT,

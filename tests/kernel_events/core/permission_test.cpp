@@ -175,3 +175,15 @@ TEST_CASE("a group whose task has gone takes no CPU's event", "[CORE-056]") {
 }
 
 } // namespace rkperf::ke::test::permission_test
+
+TEST_CASE("a kernel without cgroups for perf refuses them", "[CORE-030]") {
+    World w;
+    perf_event_attr a = World::attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+    a.sample_type = PERF_SAMPLE_CGROUP;
+    CHECK(w.try_open(a) == 0);
+    w.p().config.cgroup_perf = false;
+    CHECK(w.try_open(a) == EINVAL);
+    a.sample_type = 0;
+    CHECK(w.try_open(a) == 0);
+    CHECK(w.try_open(a, 99, 0, -1, PERF_FLAG_PID_CGROUP) == EINVAL);
+}

@@ -29,6 +29,26 @@ TEST_CASE("throttling until the next tick", "[CORE-253][CORE-254][CORE-255][CORE
     CHECK(overflows(w) == 401);
 }
 
+TEST_CASE("the tick goes on while an event is throttled, and while one adjusts its frequency", "[CORE-262]") {
+    World w;
+    const int fd = w.must_open(sampling(100));
+    CHECK(w.k.ticks_kept.empty());
+    for (int i = 0; i < 1000; ++i) w.k.count(0, kInstructions, 100);
+    CHECK(w.k.ticks_kept == std::set<int>{0});
+    w.k.tick(0);
+    CHECK(w.k.ticks_kept.empty());
+    CHECK_FALSE(w.k.all_ticks_kept);
+    perf_event_attr a = sampling(1000);
+    a.freq = 1;
+    const int one = w.must_open(a), two = w.must_open(a);
+    CHECK(w.k.all_ticks_kept);
+    w.k.close(one);
+    CHECK(w.k.all_ticks_kept);
+    w.k.close(two);
+    CHECK_FALSE(w.k.all_ticks_kept);
+    w.k.close(fd);
+}
+
 TEST_CASE("a new start on the hardware ends throttling", "[CORE-258][CORE-259]") {
     World w;
     const int fd = w.must_open(sampling(100));

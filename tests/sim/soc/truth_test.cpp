@@ -110,3 +110,10 @@ TEST_CASE("breakpoints and tracepoints have the names that perf gives them") {
     t.tp_event = &call;
     CHECK(event_label(t) == "sched:sched_switch");
 }
+
+TEST_CASE("an event that was reset says so") {
+    TruthRow r = row("cycles", 1000, 1000);
+    CHECK_THAT(print_truth({r}), !Catch::Contains("reset"));
+    r.resets = 3;
+    CHECK_THAT(print_truth({r}), Catch::Contains("cycles was reset 3 times"));
+}

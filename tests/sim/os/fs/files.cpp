@@ -152,20 +152,53 @@ TEST_CASE("host files: written through, coherent, mapped pages come back") {
     CHECK(w.stat("/w/new").uid == 0);
 }
 
-TEST_CASE("the first page of a host file comes from outside once") {
+TEST_CASE("a host file is in the page cache until its pages are dropped") {
     HostFolder host;
-    host.write("f", "x");
+    host.write("f", std::string(40 * kPageSize, 'x'));
     MountConfig config;
     config.binds.push_back({host.path(), "/w", true});
     World w(config);
     FileHandle f;
     REQUIRE(w.open("/w/f", 0, f) == 0);
+    Inode& inode = *f->inode();
     bool major = false;
-    f->inode()->page(0, major);
+    CHECK(inode.page(0, major).v);
+    CHECK_FALSE(major);
+    CHECK(inode.cached_page(1).v); // though it was never read
+    CHECK(inode.cached_page(40).v == 0);
+    CHECK(inode.wants_write_notify());
+    inode.drop_cache(0, 40);
+    CHECK(inode.cached_page(1).v == 0);
+    inode.page(0, major);
     CHECK(major);
     major = false;
-    f->inode()->page(0, major);
+    inode.page(0, major);
     CHECK_FALSE(major);
+    inode.readahead(8, 4);
+    CHECK(inode.cached_page(7).v == 0);
+    CHECK(inode.cached_page(8).v);
+    CHECK(inode.cached_page(11).v);
+    CHECK(inode.cached_page(12).v == 0);
+    inode.page(9, major);
+    CHECK_FALSE(major);
+    // A page that somebody has mapped stays.
+    const PhysAddr mapped = inode.cached_page(9);
+    w.s->pages().get(mapped);
+    inode.drop_cache(0, 40);
+    CHECK(inode.cached_page(9) == mapped);
+    CHECK(inode.cached_page(8).v == 0);
+    w.s->pages().put(mapped);
+}
+
+TEST_CASE("files in memory are in the page cache where they have been written") {
+    World w;
+    FileHandle f;
+    REQUIRE(w.open("/tmp/f", 0102, f) == 0);
+    CHECK(f->truncate(4 * kPageSize) == 0);
+    CHECK(f->pwrite(bytes("AB"), kPageSize) == 2);
+    CHECK(f->inode()->cached_page(0).v == 0);
+    CHECK(f->inode()->cached_page(1).v);
+    CHECK_FALSE(f->inode()->wants_write_notify());
 }
 
 TEST_CASE("a full host reports ENOSPC to the writer") {
