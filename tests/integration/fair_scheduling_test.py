@@ -53,7 +53,7 @@ class FairScheduling(rk.Case):
         found = table(self.ok("run", "--quiet", "--machine", machine, "--", program).stdout)
         self.assertEqual(found.pop("interval"), [(4_000_000,)])
         (woken,), = found.pop("reader")
-        self.assertLess(abs(woken - READER), 0.05 * READER)
+        self.assertLess(abs(woken - READER), 0.1 * READER)  # the start depends on who has run how long before
         linux = table(LINUX)
         self.assertEqual(found.keys(), linux.keys())
         for name, tasks in linux.items():

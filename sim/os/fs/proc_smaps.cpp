@@ -101,9 +101,11 @@ std::string flags_of(const Vma& v) {
     flag(shared && writable_file, "ms");
     flag(v.map_flags & MAP_GROWSDOWN, "gd");
     flag(v.map_flags & MAP_LOCKED, "lo");
+    flag(v.read_hint == ReadHint::sequential, "sr");
+    flag(v.read_hint == ReadHint::random, "rr");
     flag(v.dont_copy, "dc");
     flag(v.dont_expand, "de");
-    flag(!shared && v.prot & PROT_WRITE, "ac");
+    flag(!shared && (v.prot & PROT_WRITE || v.anon_vma), "ac"); // accounted since it could be written
     flag(v.dont_dump, "dd");
     flag(v.wipe_on_fork, "wf");
     return s;

@@ -174,8 +174,6 @@ TEST_CASE("a group whose task has gone takes no CPU's event", "[CORE-056]") {
     CHECK(w.try_open(World::sw(PERF_COUNT_SW_DUMMY), -1, 0, leader) == EINVAL);
 }
 
-} // namespace rkperf::ke::test::permission_test
-
 TEST_CASE("a kernel without cgroups for perf refuses them", "[CORE-030]") {
     World w;
     perf_event_attr a = World::attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
@@ -187,3 +185,5 @@ TEST_CASE("a kernel without cgroups for perf refuses them", "[CORE-030]") {
     CHECK(w.try_open(a) == 0);
     CHECK(w.try_open(a, 99, 0, -1, PERF_FLAG_PID_CGROUP) == EINVAL);
 }
+
+} // namespace rkperf::ke::test::permission_test
