@@ -23,12 +23,14 @@ bool Perf::Impl::perf_exclude_event(const PerfEvent& event, const PtRegs* regs) 
 
 std::uint64_t Perf::Impl::perf_swevent_set_period(PerfEvent& event) {
     HwPerfEvent& hw = event.hw;
-    const auto period = static_cast<std::int64_t>(hw.last_period);
+    const std::uint64_t period = hw.last_period;
     hw.last_period = hw.sample_period;
     if (hw.period_left < 0) return 0;
-    const std::int64_t periods = (period + hw.period_left) / period;
-    hw.period_left -= periods * period;
-    return static_cast<std::uint64_t>(periods);
+    // Unsigned throughout: periods of up to 2^63 - 1 are allowed, and the sum of two of them.
+    const auto left = static_cast<std::uint64_t>(hw.period_left);
+    const std::uint64_t periods = (period + left) / period;
+    hw.period_left = static_cast<std::int64_t>(left - periods * period);
+    return periods;
 }
 
 void Perf::Impl::perf_swevent_overflow(PerfEvent& event, std::uint64_t overflow, PerfSampleData& data, PtRegs& regs) {

@@ -188,3 +188,15 @@ TEST_CASE("hooks of the scheduler stay on for a second", "[CORE-092]") {
     w.k.advance(1'000'000'000);
     CHECK_FALSE(w.p().perf_sched_hooks_on());
 }
+
+TEST_CASE("a software event's longest periods are counted down from", "[CORE-443]") {
+    for (const unsigned bit : {40u, 62u}) {
+        World w;
+        perf_event_attr a = World::on(World::sw(PERF_COUNT_SW_PAGE_FAULTS));
+        a.sample_period = std::uint64_t{1} << bit;
+        const int fd = w.must_open(a);
+        w.k.page_fault(0, 0x1000);
+        CHECK(w.count(fd) == 1);
+        CHECK(w.event(fd).hw.period_left == 1 - (std::int64_t{1} << bit));
+    }
+}
