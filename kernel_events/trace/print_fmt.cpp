@@ -67,6 +67,7 @@ std::int64_t apply(std::string_view op, std::int64_t a, std::int64_t b) {
     if (op == "-") return static_cast<std::int64_t>(ua - ub);
     if (op == "*") return static_cast<std::int64_t>(ua * ub);
     if (!b) throw BadFormat("division by 0");
+    if (b == -1) return op == "/" ? static_cast<std::int64_t>(-ua) : 0; // the lowest number has no opposite
     return op == "/" ? a / b : a % b;
 }
 
@@ -153,7 +154,7 @@ class Reader {
     Value unary() {
         if (take("~")) return {~unary().number, {}};
         if (take("!")) return {!unary().truth(), {}};
-        if (take("-")) return {-unary().number, {}};
+        if (take("-")) return {static_cast<std::int64_t>(-static_cast<std::uint64_t>(unary().number)), {}};
         if (take("(")) {
             if (cast()) return unary();
             Value v = expression();

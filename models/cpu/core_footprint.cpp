@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Charges of native kernel code: what they count, and what they leave in caches, TLBs and predictors.
 #include "models/cpu/core_base.h"
-#include "models/memory/kernel_touch.h"
+#include "models/memory/kernel_layout.h"
 
 #include <algorithm>
 
 namespace rkperf::cpu {
 namespace {
 
-/// Where the kernel's text and per-core data lie in physical memory: the first 16 MiB from 2 MiB above the start of DRAM
-/// (Linux's image on the RK3588 starts there), the CPUs' stacks after it.
-constexpr std::uint64_t kTextBase = 0x200000, kTextBytes = 0x1000000, kStackBytes = 0x4000;
-/// Other data of each CPU, and the kernel's translation tables, behind the stacks. The kernel's code on one CPU has no data
-/// in common with another: how far CPUs run ahead of each other would decide who waits for them.
-constexpr std::uint64_t kDataBase = kTextBase + kTextBytes + 0x100000, kDataBytes = 0x10000;
-constexpr std::uint64_t kTablesBase = kDataBase + 0x100000;
-constexpr unsigned kStackLines = 32; ///< of a stack that are in use at a time
-constexpr std::uint64_t kLinearMap = 0xffff000000000000, kImage = 0xffff800008000000;
+namespace layout = mem::kernel_layout;
 
+constexpr unsigned kStackLines = 32; ///< of a stack that are in use at a time
 constexpr unsigned kDataPages = 2;   ///< of a function: one of the stack, one of other data
 constexpr unsigned kChargesLog2 = 9; ///< of the charges that are remembered
 
@@ -59,7 +52,7 @@ KernelCharge& CoreBase::charge_for(const KernelWork& work) {
                      .branches = work.branches};
     const KernelRates& k = tables_.kernel;
     const std::uint64_t n = work.instructions, b = work.branches;
-    if (physical_.contains(PhysAddr(physical_.base().v + kTextBase), kTablesBase + kDataBytes)) {
+    if (physical_.contains(PhysAddr(physical_.base().v + layout::kText), layout::kEnd - layout::kText)) {
         std::uint64_t lines = std::min<std::uint64_t>(k.code_lines, n / (kLineSize / 4) + 1);
         if (work.function_bytes) lines = std::clamp<std::uint64_t>(work.function_bytes / kLineSize, 1, lines);
         c.lines = static_cast<unsigned>(lines);
@@ -138,15 +131,16 @@ void CoreBase::touch_kernel_code(const KernelWork& work, unsigned lines, KernelF
     const std::uint64_t circle =
         work.function_bytes ? std::max<std::uint64_t>(work.function_bytes / kLineSize, 1) : lines;
     const std::uint64_t first = (work.code_address - begin) / kLineSize % circle;
-    const mem::Translation page = memory_.translate_data(VirtAddr(kImage + begin % kTextBytes), false, true, cycle_);
+    const mem::Translation page =
+        memory_.translate_data(VirtAddr(layout::kImageVa + begin % layout::kTextBytes), false, true, cycle_);
     std::uint64_t now = cycle_ + page.cycles;
-    const std::uint64_t text = physical_.base().v + kTextBase;
+    const std::uint64_t text = physical_.base().v + layout::kText;
     // A function's lines are gone through in a circle, and the text may end among them.
     const auto touch = [&](std::uint64_t line, std::uint64_t n) {
-        const std::uint64_t at = (begin + line * kLineSize) % kTextBytes & ~std::uint64_t{kLineSize - 1};
-        const std::uint64_t before_end = std::min(n, (kTextBytes - at) / kLineSize);
-        now = mem::touch_code(memory_, PhysAddr(text + at), before_end, now);
-        now = mem::touch_code(memory_, PhysAddr(text), n - before_end, now);
+        const std::uint64_t at = (begin + line * kLineSize) % layout::kTextBytes & ~std::uint64_t{kLineSize - 1};
+        const std::uint64_t before_end = std::min(n, (layout::kTextBytes - at) / kLineSize);
+        now = memory_.touch_code(PhysAddr(text + at), before_end, now);
+        now = memory_.touch_code(PhysAddr(text), n - before_end, now);
     };
     const std::uint64_t before_wrap = std::min<std::uint64_t>(lines, circle - first);
     touch(first, before_wrap);
@@ -163,9 +157,9 @@ void CoreBase::touch_kernel_data(const KernelWork& work, unsigned lines, bool li
     namespace ev = pmu_event;
     const std::uint64_t dram = physical_.base().v;
     const std::uint64_t id = (work.function_bytes ? work.function : work.code_address) / kLineSize;
-    const std::uint64_t stack = kTextBase + kTextBytes + config_.cpu.v * kStackBytes;
-    const std::uint64_t page = (id * 0x9e3779b1u >> 8) % (kDataBytes / kPageSize);
-    const std::uint64_t other = kDataBase + config_.cpu.v * kDataBytes + page * kPageSize;
+    const std::uint64_t stack = layout::kStacks + config_.cpu.v * layout::kStackBytes;
+    const std::uint64_t page = (id * 0x9e3779b1u >> 8) % (layout::kDataBytes / kPageSize);
+    const std::uint64_t other = layout::kData + config_.cpu.v * layout::kDataBytes + page * kPageSize;
     const std::uint64_t now = cycle_ + f.code_wait + f.code_tlb_wait;
     for (std::uint64_t i = 0; i < lines; ++i) {
         const bool write = i % 4 == 0 && f.stores < work.stores;
@@ -174,7 +168,7 @@ void CoreBase::touch_kernel_data(const KernelWork& work, unsigned lines, bool li
                                             : other + (id * 7 + i) * kLineSize % kPageSize;
         std::uint64_t translated = 0;
         if (i < kDataPages) {
-            translated = memory_.translate_data(VirtAddr(kLinearMap + at), write, true, now).cycles;
+            translated = memory_.translate_data(VirtAddr(layout::kLinearVa + at), write, true, now).cycles;
         } else {
             totals_.add(ev::L1D_TLB);
             totals_.add(write ? ev::L1D_TLB_WR : ev::L1D_TLB_RD);
@@ -186,7 +180,7 @@ void CoreBase::touch_kernel_data(const KernelWork& work, unsigned lines, bool li
             totals_.add(write ? ev::L1D_CACHE_WR : ev::L1D_CACHE_RD);
             continue;
         }
-        const mem::Timing d = mem::touch_data(memory_, PhysAddr(dram + at), write, now + translated);
+        const mem::Timing d = memory_.touch_data(PhysAddr(dram + at), write, now + translated);
         if (!write) f.data_wait += d.ready - (now + translated); // stores drain behind the core's back
     }
 }

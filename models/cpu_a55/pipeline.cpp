@@ -61,10 +61,8 @@ void Pipeline::execute(const DecodedOp& op, unsigned latency, unsigned occupancy
     const auto& src = op.insn.src;
     const std::uint8_t units = op.timing.pipes;
     if (__builtin_expect(op.timing.detail & detail::fused, 0)) {
-        const std::uint8_t reg = op.timing.dst[0];
-        if (reg == fusable_ && inverse(op) == fusable_inverse_ && ready_[reg] == fusable_ready_ &&
-            issue_ <= fusable_at_ + 1)
-            return;
+        const bool next = slot() == fusable_slot_;
+        if (next && op.timing.dst[0] == fusable_ && inverse(op) == fusable_inverse_) return;
     }
     std::uint64_t accumulator = ready_[src[3]];
     if (op.timing.accumulate && accumulator == accumulated_[src[3]])
@@ -89,8 +87,7 @@ void Pipeline::execute(const DecodedOp& op, unsigned latency, unsigned occupancy
     if (op.insn.timing == a64::TimingClass::aes) {
         fusable_ = dst[0];
         fusable_inverse_ = inverse(op);
-        fusable_ready_ = ready_[dst[0]];
-        fusable_at_ = t;
+        fusable_slot_ = slot();
     }
 }
 

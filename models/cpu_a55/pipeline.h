@@ -147,7 +147,6 @@ class Pipeline {
     }
     void mispredict(std::uint64_t resolved) {
         redirected_ = true;
-
         fetch_ = std::max(fetch_, resolved + params_.mispredict_penalty);
         fetch_why_ = cpu::Lane::stall_frontend;
         next_cycle();
@@ -194,6 +193,8 @@ class Pipeline {
         }
         return issue_;
     }
+    /// Where the next instruction issues if nothing makes it wait.
+    std::uint64_t slot() const { return 2 * issue_ + count_; }
     void finish(std::uint8_t reg, std::uint64_t at, const cpu::DecodedOp& op) {
         ready_[reg] = at;
         why_[reg] = op.timing.detail & detail::fp;
@@ -233,7 +234,7 @@ class Pipeline {
     std::uint8_t chased_{};             ///< its register
     std::uint8_t fusable_{};            ///< the register that the last AESE or AESD wrote
     bool fusable_inverse_{};            ///< it was an AESD
-    std::uint64_t fusable_ready_{~0ull}, fusable_at_{};
+    std::uint64_t fusable_slot_{~0ull}; ///< the slot right behind it
     std::array<std::uint64_t, cpu::kReadySlots> accumulated_{};
     std::array<std::uint8_t, cpu::kReadySlots> why_{};
     std::array<std::uint64_t, kMaxStoreBuffer> store_buffer_{};

@@ -24,9 +24,9 @@ struct DramTiming {
     std::uint64_t idle_close;  ///< a row that is not used this long is closed
     std::uint64_t write_queue; ///< time's worth of writes that a channel takes without making anyone wait
     std::uint64_t controller;  ///< scheduling and physical interface, both ways together
-    std::uint64_t
-        turnaround; ///< time of the pins that a write among reads costs: of a change of direction and back (tWTR,
-                    ///< tRTW and latencies), divided by the writes that a controller gathers
+    /// Time of the pins that a write among reads costs: of a change of direction and back (tWTR, tRTW and latencies),
+    /// divided by the writes that a controller gathers.
+    std::uint64_t turnaround;
 };
 
 /// RK3588: four 16-bit channels (facts: rk3588.md 4). Device times from JESD209-4 (LPDDR4X: tRCD 18 ns, tRPpb 18 ns,

@@ -261,8 +261,7 @@ bool Dsu::put(std::uint64_t pline, bool dirty, std::uint64_t now, bool by_chance
     CacheLine& l = l3_.victim(pline, l3_clock_);
     if (by_chance && l.state != State::invalid) {
         // Bimodal insertion: part of a working set bigger than the L3 stays in it (see DsuParams::victims_kept).
-        dice_ = dice_ * 6364136223846793005ull + 1442695040888963407ull;
-        if (dice_ >> 56 >= p_.victims_kept) {
+        if (dice_.below(256) >= p_.victims_kept) {
             if (dirty) dram(pline, tlm::TLM_WRITE_COMMAND, now + p_.memory_request_ps);
             return false;
         }

@@ -99,7 +99,7 @@ class Dsu : public sc_core::sc_module {
     DsuParams p_;
     TagArray l3_;
     std::uint32_t l3_clock_{};
-    std::uint64_t dice_{};
+    Dice dice_;
     Directory directory_;
     std::vector<SnoopPort*> caches_;
     std::vector<SlotCalendar> slices_;

@@ -111,12 +111,12 @@ Timing CoreMemory::access(PhysAddr pa, Access kind, std::uint64_t now, CacheLine
     return impl_->caches.access(pa, kind, now, line, bytes);
 }
 
-void CoreMemory::touch_data(PhysAddr line, bool write, std::uint64_t now) {
-    impl_->caches.touch_data(line.v >> kLineShift, write, now);
+Timing CoreMemory::touch_data(PhysAddr line, bool write, std::uint64_t now) {
+    return impl_->caches.touch_data(line.v >> kLineShift, write, now);
 }
 
-void CoreMemory::touch_code(PhysAddr pa, std::uint64_t lines, std::uint64_t now) {
-    if (lines) impl_->caches.touch_code(pa.v >> kLineShift, lines, now);
+std::uint64_t CoreMemory::touch_code(PhysAddr pa, std::uint64_t lines, std::uint64_t now) {
+    return impl_->caches.touch_code(pa.v >> kLineShift, lines, now);
 }
 
 std::uint64_t CoreMemory::drain(std::uint64_t now) { return impl_->caches.drain(now); }

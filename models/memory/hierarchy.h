@@ -190,9 +190,10 @@ class CoreMemory : public sc_core::sc_module {
     /// than `now`) had better wait until then: accesses to it through here report the time left.
     /// Times may go backwards between calls by what an out-of-order core needs.
     Timing access(PhysAddr pa, Access kind, std::uint64_t now, CacheLine** line = nullptr, unsigned bytes = 8);
-    /// Fetches of `lines` lines on end for whom only the footprint matters, as access() does one by one.
-    void touch_data(PhysAddr line, bool write, std::uint64_t now);
-    void touch_code(PhysAddr pa, std::uint64_t lines, std::uint64_t now);
+    /// What native kernel code leaves in the caches: accesses for whom only lines, counts and times matter. A load from or
+    /// a store to a line; fetches of `lines` lines on end, each when the one before is there, and when the last one is.
+    Timing touch_data(PhysAddr line, bool write, std::uint64_t now);
+    std::uint64_t touch_code(PhysAddr pa, std::uint64_t lines, std::uint64_t now);
 
     /// Waits for nothing, but lets gathered stores of a write stream go out (barriers). Returns when they have left.
     std::uint64_t drain(std::uint64_t now);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tags of a set-associative cache, replaced by true LRU or at random. Recency is kept as stamps of a 32-bit clock; the oldest line of a set
-// is the one with the greatest age, a difference modulo 2^32, so that the clock may wrap. A short form of the tags is
-// kept beside the lines: a look-up reads one or two lines of the host's cache.
+// Tags of a set-associative cache, replaced by true LRU or at random. Recency is kept as stamps of a 32-bit clock; the
+// oldest line of a set is the one with the greatest age, a difference modulo 2^32, so that the clock may wrap. A short form
+// of the tags is kept beside the lines: a look-up reads one or two lines of the host's cache.
 #pragma once
 
+#include "models/memory/dice.h"
 #include "models/memory/hierarchy.h"
 
 #include <bit>
@@ -62,7 +63,7 @@ class TagArray {
             const std::uint64_t rank = age << 8 | (kMaxWays - w);
             best = rank > best ? rank : best;
         }
-        if (random_ && best >> 40 == 0) return set[random_way()];
+        if (random_ && best >> 40 == 0) return set[dice_.below(ways_)];
         return set[kMaxWays - (best & 0xff)];
     }
 
@@ -95,11 +96,6 @@ class TagArray {
         void operator()(T* p) const { ::operator delete[](p, kHostLine); }
     };
 
-    unsigned random_way() {
-        // A linear congruential generator (Knuth); its upper bits are good enough.
-        dice_ = dice_ * 6364136223846793005ull + 1442695040888963407ull;
-        return static_cast<unsigned>((dice_ >> 32) * ways_ >> 32);
-    }
     static std::uint32_t short_tag(std::uint64_t pline) { return static_cast<std::uint32_t>(pline); }
     std::size_t first(std::uint64_t pline) const { return static_cast<std::size_t>(pline & mask_) * stride_; }
 
@@ -107,7 +103,7 @@ class TagArray {
     unsigned stride_; ///< lines from one set to the next
     bool random_;
     unsigned mask_{};
-    std::uint64_t dice_{};
+    Dice dice_;
     std::size_t count_{};
     std::unique_ptr<CacheLine[], Free<CacheLine>> lines_;
     std::unique_ptr<std::uint32_t[], Free<std::uint32_t>> tags_; ///< low bits of the lines' numbers

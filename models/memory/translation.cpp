@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/memory/translation.h"
 
+#include "models/memory/kernel_layout.h"
+
 #include <algorithm>
 
 namespace rkperf::mem {
@@ -150,7 +152,7 @@ Translation TranslationUnit::miss(L1Tlb& tlb, const Side& side, VirtAddr va, std
 }
 
 Translation TranslationUnit::kernel(VirtAddr va, bool write, std::uint64_t now) {
-    const bool fetch = va.v >= kKernelText;
+    const bool fetch = va.v >= kernel_layout::kImageVa;
     const Side& side = fetch ? kFetch : write ? kWrite : kRead;
     const unsigned level = fetch ? desc::kLastLevel - 1 : desc::kLastLevel;
     const std::uint64_t vpn = (va.v & ~(desc::span(level) - 1)) >> kPageShift;
@@ -193,8 +195,9 @@ Translation TranslationUnit::kernel(VirtAddr va, bool write, std::uint64_t now) 
 }
 
 std::uint64_t TranslationUnit::kernel_walk(VirtAddr va, unsigned leaf_level, std::uint64_t now) {
-    const PhysAddr tables(memory_.base().v + kKernelTables);
-    constexpr std::uint64_t kTables = 16; // of the last level, and as many above
+    const PhysAddr tables(memory_.base().v + kernel_layout::kTables);
+    constexpr std::uint64_t kTables =
+        kernel_layout::kTableBytes / kPageSize / 2; // of the last level, and as many above
     const auto read = [&](std::uint64_t table, unsigned level) {
         const PhysAddr at(tables.v + table * kPageSize + 8 * desc::index(va, level));
         now = caches_.access(at, Access::walk, now + p_.walk_step, nullptr, 8).ready;

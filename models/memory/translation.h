@@ -16,11 +16,6 @@ namespace rkperf::mem {
 
 class TranslationUnit final : public PageLookup {
   public:
-    /// The kernel's text begins here (KIMAGE_VADDR with 48-bit addresses); below it in the upper half is its data.
-    static constexpr std::uint64_t kKernelText = 0xffff800008000000;
-    /// Where the walks for it read, from the start of the memory on: 128 KiB.
-    static constexpr std::uint64_t kKernelTables = 0x1400000;
-
     TranslationUnit(const CoreMemoryParams& params, const PhysicalMemory& memory, EventTotals& totals,
                     PrivateCaches& caches);
 

@@ -2,7 +2,6 @@
 #include "sim/gdb/host_io.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 namespace rkperf::gdb {
@@ -12,22 +11,7 @@ namespace {
 /// The protocol's numbers of errors.
 enum class FileError : unsigned { ENOENT_ = 2, EBADF_ = 9, EINVAL_ = 22, EMFILE_ = 24, EROFS_ = 30 };
 
-std::string failed(FileError e) {
-    static constexpr char kDigits[] = "0123456789abcdef";
-    const unsigned n = static_cast<unsigned>(e);
-    std::string text = "F-1,";
-    if (n > 15) text += kDigits[n >> 4];
-    return text + kDigits[n & 15];
-}
-
-std::string number(std::uint64_t n) {
-    std::string s;
-    do {
-        s.insert(s.begin(), "0123456789abcdef"[n & 15]);
-        n >>= 4;
-    } while (n);
-    return s;
-}
+std::string failed(FileError e) { return "F-1," + hex_number(static_cast<unsigned>(e)); }
 
 /// struct stat of the protocol: big-endian, 64 bytes; a regular file that may be read and executed.
 std::string stat_bytes(std::uint64_t size) {
@@ -59,7 +43,7 @@ std::string HostIo::handle(unsigned cpu, Fields f) {
         std::uint64_t fd = 3;
         while (open_.count(fd)) ++fd;
         open_[fd] = {*path, *size};
-        return "F" + number(fd);
+        return "F" + hex_number(fd);
     }
     const bool close = f.skip("close:"), fstat = !close && f.skip("fstat:");
     if (!close && !fstat && !f.skip("pread:")) return "";
@@ -79,7 +63,7 @@ std::string HostIo::handle(unsigned cpu, Fields f) {
     // Escapes may double what is sent.
     std::vector<std::uint8_t> bytes(std::min<std::uint64_t>(*count, PacketReader::kMaxPacket / 2 - 16));
     const std::size_t n = target_.read_file(cpu, file->second.path, *offset, bytes);
-    return "F" + number(n) + ";" + std::string(reinterpret_cast<const char*>(bytes.data()), n);
+    return "F" + hex_number(n) + ";" + std::string(reinterpret_cast<const char*>(bytes.data()), n);
 }
 
 } // namespace rkperf::gdb

@@ -82,6 +82,15 @@ std::string make_packet(std::string_view data) {
     return out;
 }
 
+std::string hex_number(std::uint64_t n) {
+    std::string s;
+    do {
+        s.insert(s.begin(), kDigits[n & 15]);
+        n >>= 4;
+    } while (n);
+    return s;
+}
+
 std::string to_hex(std::string_view bytes) {
     std::string out;
     out.reserve(bytes.size() * 2);

@@ -38,6 +38,8 @@ class PacketReader {
 /// `$data#checksum`, with the bytes escaped that need it.
 std::string make_packet(std::string_view data);
 
+/// As numbers are sent: lower case, no leading zeros.
+std::string hex_number(std::uint64_t n);
 std::string to_hex(std::string_view bytes);
 /// Nothing if it is not an even number of hexadecimal digits.
 std::optional<std::string> from_hex(std::string_view digits);

@@ -14,15 +14,6 @@ constexpr const char* kMemoryError = "E0e"; ///< EFAULT
 /// Replies are hexadecimal, and the packet has its frame.
 constexpr std::uint64_t kMaxBytes = PacketReader::kMaxPacket / 2 - 8;
 
-std::string hex_number(std::uint64_t n) {
-    std::string s;
-    do {
-        s.insert(s.begin(), "0123456789abcdef"[n & 15]);
-        n >>= 4;
-    } while (n);
-    return s;
-}
-
 std::string thread_id(unsigned cpu) { return hex_number(cpu + 1); }
 
 /// Bytes of register n in Registers, and whether it may be written.

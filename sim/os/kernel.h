@@ -311,8 +311,12 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     std::uint64_t next_anon_ino() { return ++anon_ino_; }
     /// The page that fills anonymous memory until it is written.
     PhysAddr zero_page() const { return zero_page_; }
-    /// Pages [first, end) of the file leave all address spaces (mm/unmap_range.cpp).
-    void unmap_mapping_range(Inode& inode, std::uint64_t first, std::uint64_t end, bool even_cows);
+    /// The file's pages from `first` on leave all address spaces, private copies too (mm/unmap_range.cpp).
+    void unmap_mapping_range(const Inode& inode, std::uint64_t first);
+    /// Of /proc/vmstat: what all tasks that ever were have had.
+    struct VmEvents {
+        std::uint64_t pgfault{}, pgmajfault{};
+    } vm_events;
     /// The kernel accesses user memory without privilege: a watchpoint may stop it.
     void watch_user_access(std::uint64_t addr, std::size_t n, bool write);
     /// The branch-history loop that exceptions from EL0 run on the Cortex-A76.

@@ -5,6 +5,7 @@
 #include "models/cpu_a55/id_registers.h"
 #include "models/cpu_a76/core_a76.h"
 #include "models/cpu_a76/id_registers.h"
+#include "models/memory/kernel_layout.h"
 
 #include <cstring>
 #include <stdexcept>
@@ -16,6 +17,7 @@ namespace {
 constexpr std::uint64_t kDramBase = 0;
 /// Firmware and the kernel's own image lie below (TF-A memory map of the RK3588).
 constexpr std::uint64_t kFirstFreePage = 0x0200'0000;
+static_assert(kFirstFreePage >= mem::kernel_layout::kEnd);
 constexpr unsigned kPmuIntid = 23, kVirtualTimerIntid = 27, kPhysicalTimerIntid = 30;
 /// Read-only part of PMCR_EL0: IMP, IDCODE, N = 6.
 constexpr std::uint32_t kPmcrA76 = 0x410b3000, kPmcrA55 = 0x41453000;

@@ -48,6 +48,9 @@ int main(void) {
     SHOW(kprobe(f, 4, 1));
     SHOW(kprobe("no_such_function", 4, 0));
     SHOW(kprobe("brk_handler", 4, 0));
+    SHOW(kprobe("do_page_fault", 0, 0));
+    SHOW(kprobe("call_on_irq_stack", 0, 0));
+    SHOW(kprobe("el0t_64_sync_handler", 0, 0));
 
     SHOW(define("p:kpri/named do_sys_openat2+8"));
     SHOW(define("p do_sys_openat2+4"));

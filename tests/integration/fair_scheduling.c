@@ -95,9 +95,9 @@ static void batch(int i) {
     light(i);
 }
 
-/// A child that is woken by each sample of its parent: when does it come to run?
-static void reader(void) {
-    memset(s, 0, sizeof *s);
+/// A child that is woken by each sample of its parent: when does it come to run? The first time at a tick, so that it
+/// matters when the parent starts between two.
+static void reader(int delay_us) {
     struct perf_event_attr a = {0};
     a.size = sizeof a;
     a.type = PERF_TYPE_HARDWARE;
@@ -118,12 +118,13 @@ static void reader(void) {
         _exit(0);
     }
     usleep(10000);
+    usleep((useconds_t)delay_us);
     ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
     for (long i = 0; i < 12000000; ++i) __asm__ volatile("");
     ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-    printf("reader %ld\n", s->rounds[0]);
     kill(child, SIGKILL);
     waitpid(child, 0, 0);
+    close(fd);
 }
 
 int main(void) {
@@ -139,6 +140,9 @@ int main(void) {
     pattern("heavy", 2, heavy, 100);
     pattern("idle", 2, idle_policy, 100);
     pattern("batch", 2, batch, 100);
-    reader();
+    enum { kPhases = 16, kTickUs = 4000 };
+    memset(s, 0, sizeof *s);
+    for (int i = 0; i < kPhases; ++i) reader(i * kTickUs / kPhases);
+    printf("reader %ld\n", s->rounds[0] / kPhases);
     return 0;
 }

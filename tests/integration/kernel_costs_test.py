@@ -5,21 +5,9 @@
 import os
 import shutil
 import subprocess
-import unittest
 
 import rk
 
-MACHINE = """
-[[cluster]]
-core = "cortex-a76"
-cpus = 1
-hertz = "1GHz"
-[sim]
-simple_cores = true
-[kernel]
-hz = 250
-perf_event_paranoid = -1
-"""
 # Instructions at EL1 of one operation on the real kernel (least of its batches).
 MEASURED = {
     "getpid": 520, "no_call": 472, "yield": 1119, "write_null": 835, "mmap_munmap": 13851, "anonymous_fault": 4143,
@@ -40,7 +28,7 @@ class KernelCosts(rk.Case):
         subprocess.run([cc, "-O1", "-static", "-Wl,-z,norelro", "-o", program,
                         rk.SOURCE / "tests/integration/kernel_costs.c"], check=True)
         with open(machine, "w", encoding="ascii") as f:
-            f.write(MACHINE)
+            f.write(rk.ONE_CPU)
         r = self.ok("run", "--quiet", "--machine", machine, "--", program)
         found = {name: float(value) for name, value in (line.split() for line in r.stdout.splitlines())}
         self.assertEqual(sorted(found), sorted(MEASURED))
@@ -49,5 +37,4 @@ class KernelCosts(rk.Case):
                 self.assertLess(abs(found[name] - measured), TOLERANCE * measured + SLACK, f"{found[name]} for {measured}")
 
 
-if __name__ == "__main__":
-    unittest.main()
+rk.main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # rk-timeout: 300
-"""Kernel code has a footprint: after a system call the user's next instructions find their lines, pages and branches gone."""
+"""Kernel code has a footprint: after a system call the user's next instructions find their lines and pages gone."""
 import os
 import shutil
 import subprocess

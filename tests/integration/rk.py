@@ -16,6 +16,20 @@ SOURCE = pathlib.Path(os.environ.get("RK_SOURCE", ".")).resolve()
 SKIPPED = 77
 
 
+# One CPU that executes an instruction each nanosecond, as the emulator did that counted a real kernel.
+ONE_CPU = """
+[[cluster]]
+core = "cortex-a76"
+cpus = 1
+hertz = "1GHz"
+[sim]
+simple_cores = true
+[kernel]
+hz = 250
+perf_event_paranoid = -1
+"""
+
+
 def workload(name):
     return str(BUILD / "workloads" / name)
 

@@ -55,8 +55,8 @@ class KernelServices final : public FsServices {
         if (!write || k_.pages().refs(PhysAddr(pa.v & kPageMask)) < 2) return;
         for (int cpu = 0; cpu < k_.num_cpus(); ++cpu) k_.pcpu(cpu).core->code_changed(PhysAddr(pa.v & kPageMask));
     }
-    void unmap_mapping_range(Inode& inode, std::uint64_t first, std::uint64_t end, bool even_cows) override {
-        if (in_task()) k_.unmap_mapping_range(inode, first, end, even_cows);
+    void unmap_mapping_range(const Inode& inode, std::uint64_t first) override {
+        if (in_task()) k_.unmap_mapping_range(inode, first);
     }
     std::int64_t wait(WaitQueueHead& wq, const std::function<bool()>& cond, std::uint64_t deadline_ns) override {
         return k_.wait_event_interruptible_until(wq, cond, deadline_ns);

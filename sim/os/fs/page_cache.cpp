@@ -147,7 +147,7 @@ int PagedNode::set_size(std::uint64_t size) {
     if (size < bytes_) {
         const std::uint64_t kept = (size + kPageSize - 1) / kPageSize;
         bytes_ = size; // who faults from now on finds the new end
-        services().unmap_mapping_range(*this, kept, ~std::uint64_t{0}, true);
+        services().unmap_mapping_range(*this, kept);
         drop_from(kept);
         const std::uint64_t start = size % kPageSize;
         if (const auto it = pages_.find(size / kPageSize); start && it != pages_.end()) {

@@ -111,12 +111,6 @@ int stat(Kernel& k, std::string& out) {
 
 /// Of the kernel's counters those that are kept here; what never happens in this machine (swapping, reclaim, huge pages) is 0.
 int vmstat(Kernel& k, const VfsImpl& vfs, std::string& out) {
-    std::uint64_t faults = 0, major = 0;
-    for (const auto& [tid, t] : k.tasks()) {
-        faults += t->min_flt + t->maj_flt;
-        major += t->maj_flt;
-        if (tid == t->tgid) faults += t->process->min_flt + t->process->maj_flt, major += t->process->maj_flt;
-    }
     const std::pair<const char*, std::uint64_t> rows[] = {{"nr_free_pages", k.pages().free_pages()},
                                                           {"nr_inactive_anon", 0},
                                                           {"nr_active_anon", 0},
@@ -131,8 +125,8 @@ int vmstat(Kernel& k, const VfsImpl& vfs, std::string& out) {
                                                           {"pgpgout", 0},
                                                           {"pswpin", 0},
                                                           {"pswpout", 0},
-                                                          {"pgfault", faults},
-                                                          {"pgmajfault", major},
+                                                          {"pgfault", k.vm_events.pgfault},
+                                                          {"pgmajfault", k.vm_events.pgmajfault},
                                                           {"oom_kill", 0}};
     for (const auto& [name, n] : rows) append(out, "%s %llu\n", name, static_cast<ull>(n));
     return 0;

@@ -45,10 +45,8 @@ class FsServices {
     /// The kernel reads or writes this part of a page (caches see it). A write drops decoded code of the page.
     virtual void page_access(PhysAddr pa, std::uint64_t bytes, bool write) = 0;
 
-    /// Pages [first, end) of the file go away or are made anew: no mapping keeps them. even_cows: nor private copies.
-    virtual void unmap_mapping_range(Inode& inode, std::uint64_t first, std::uint64_t end, bool even_cows) {
-        (void)inode, (void)first, (void)end, (void)even_cows;
-    }
+    /// The file's pages from `first` on go away: no mapping keeps them, nor private copies of them.
+    virtual void unmap_mapping_range(const Inode& inode, std::uint64_t first) { (void)inode, (void)first; }
 
     // --- sleeping: 0, kERESTARTSYS, or -ETIME after the CLOCK_MONOTONIC deadline (~0: none) ---
     virtual std::int64_t wait(WaitQueueHead& wq, const std::function<bool()>& cond,

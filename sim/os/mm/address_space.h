@@ -117,8 +117,8 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     /// what the mapping may ever allow is enough; a page of a private mapping is then copied, not made writable.
     std::optional<PhysAddr> access_page(std::uint64_t addr, bool write, bool force);
 
-    /// Takes the file's pages [first, end) out of the page table; with even_cows private copies of them, too.
-    void unmap_file_pages(Inode& inode, std::uint64_t first, std::uint64_t end, bool even_cows);
+    /// Takes the file's pages from `first` on, and private copies of them, out of the page table.
+    void unmap_file_pages(const Inode& inode, std::uint64_t first);
 
     /// The page's bytes for the machine's debugger, from where they are: memory, the file, or nothing yet (zeros). Changes
     /// nothing and takes no time. False: nothing is mapped, or its contents cannot be known without asking for them.

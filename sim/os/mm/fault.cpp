@@ -56,6 +56,7 @@ FaultResult AddressSpace::handle_fault(std::uint64_t addr, bool write, bool exec
     const bool counted = by != FaultBy::populate;
     if (counted) os_.perf().perf_sw_event(PERF_COUNT_SW_PAGE_FAULTS, 1, regs, addr);
     const std::uint64_t page = addr & kPageMask;
+    ++os_.vm_events.pgfault;
     FaultResult r;
     for (;;) {
         const Vma* v = find(addr);
@@ -72,7 +73,7 @@ FaultResult AddressSpace::handle_fault(std::uint64_t addr, bool write, bool exec
     }
     if (r.signal == 0) {
         if (r.major)
-            ++t.maj_flt;
+            ++t.maj_flt, ++os_.vm_events.pgmajfault;
         else
             ++t.min_flt;
         if (counted)

@@ -104,6 +104,15 @@ std::int64_t sleep(Kernel& k, Task& t, FutexWaiter& w, std::uint64_t deadline) {
     return result;
 }
 
+/// Queues w if the word is as expected; nobody may change it between the look and the queueing. 0, -EFAULT or -EAGAIN.
+int queue_if(Kernel& k, Task& t, std::uint64_t uaddr, std::uint32_t expected, FutexWaiter& w) {
+    const int e = access_word(k, t, uaddr, false, [&](std::uint32_t word) {
+        w.queued = word == expected;
+        if (w.queued) k.futexes().waiters.push_back(&w);
+    });
+    return e || w.queued ? e : -EAGAIN;
+}
+
 std::int64_t wait(Kernel& k, Task& t, std::uint64_t uaddr, bool is_private, std::uint32_t expected,
                   std::uint64_t deadline, std::uint32_t bitset) {
     if (!bitset) return -EINVAL;
@@ -111,13 +120,7 @@ std::int64_t wait(Kernel& k, Task& t, std::uint64_t uaddr, bool is_private, std:
     if (const int e = key_of(k, t, uaddr, is_private, key)) return e;
     Frame f(k, KernelSymbol::futex_wait);
     FutexWaiter w{&t, key, bitset, false, false, 0};
-    // Nobody may change the word between the look at it and the queueing.
-    if (access_word(k, t, uaddr, false, [&](std::uint32_t word) {
-            w.queued = word == expected;
-            if (w.queued) k.futexes().waiters.push_back(&w);
-        }))
-        return -EFAULT;
-    if (!w.queued) return -EAGAIN;
+    if (const int e = queue_if(k, t, uaddr, expected, w)) return e;
     const std::int64_t result = sleep(k, t, w, deadline);
     if (result != kERESTARTSYS || deadline == ~std::uint64_t{0}) return result;
     Kernel* kp = &k;
@@ -292,12 +295,7 @@ std::int64_t wait_requeue_pi(Kernel& k, Task& t, std::uint64_t uaddr, std::uint6
     FutexWaiter w{&t, key, ~0u, false, false, 0};
     w.for_pi = true;
     w.target = target;
-    if (access_word(k, t, uaddr, false, [&](std::uint32_t word) {
-            w.queued = word == expected;
-            if (w.queued) k.futexes().waiters.push_back(&w);
-        }))
-        return -EFAULT;
-    if (!w.queued) return -EAGAIN;
+    if (const int e = queue_if(k, t, uaddr, expected, w)) return e;
     const std::int64_t result = sleep(k, t, w, deadline);
     if (result != kERESTARTSYS) return result;
     // The word has changed by the time it is moved: the caller must look again.
@@ -488,14 +486,11 @@ std::int64_t do_futex_waitv(Kernel& k, Task& t, const SyscallArgs& a) {
         return woken;
     };
     for (std::uint32_t i = 0; i < count; ++i) {
-        FutexWaiter& w = waiters[i];
-        const int e = access_word(k, t, entries[i].address, false, [&](std::uint32_t word) {
-            w.queued = word == static_cast<std::uint32_t>(entries[i].value);
-            if (w.queued) list.push_back(&w);
-        });
-        if (w.queued) continue;
+        const auto expected = static_cast<std::uint32_t>(entries[i].value);
+        const int e = queue_if(k, t, entries[i].address, expected, waiters[i]);
+        if (!e) continue;
         const int woken = unqueue();
-        return woken >= 0 ? woken : e ? e : -EAGAIN;
+        return woken >= 0 ? woken : e;
     }
     std::int64_t result = 0;
     const auto any = [&] { return std::any_of(waiters.begin(), waiters.end(), [](const auto& w) { return w.woken; }); };

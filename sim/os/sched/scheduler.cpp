@@ -239,6 +239,7 @@ bool Scheduler::wake(Task& t) {
     Frame f(os_, KernelSymbol::try_to_wake_up);
     trace.trace_sched_waking(t);
     t.state = TaskState::running;
+    if (!is_rt(t.se)) Frame enqueued(os_, KernelSymbol::enqueue_task_fair);
     const int cpu = select_cpu(t, false);
     if (cpu != t.task_cpu) {
         ++t.se.migrations;
@@ -246,7 +247,6 @@ bool Scheduler::wake(Task& t) {
         os_.perf().perf_event_task_migrate(t);
         rebase(t, t.task_cpu, cpu);
     }
-    if (!is_rt(t.se)) Frame enqueued(os_, KernelSymbol::enqueue_task_fair);
     enqueue(cpu, t, true);
     check_preempt(cpu, t);
     trace.trace_sched_wakeup(t);

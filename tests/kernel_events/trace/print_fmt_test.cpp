@@ -47,6 +47,9 @@ TEST_CASE("expressions of print formats") {
     CHECK(render(R"("%d %d %d", 1 + 2 * 3, (1 << 4) - 1, (unsigned long)REC->big / 1000L)") == "7 15 4");
     CHECK(render(R"("%s", REC->small < 0 ? "below" : "above")") == "below");
     CHECK(render(R"("%d", REC->small & ~1 | 1 && 0)") == "0");
+    CHECK(render(R"("%ld %ld %ld", (1 << 63) / -1, (1 << 63) % -1, -(1 << 63))") ==
+          "-9223372036854775808 0 -9223372036854775808");
+    CHECK(render(R"("%d %d", 7 / -1, 7 % -1)") == "-7 0");
     CHECK(render(R"("%d %d", REC->array[0], REC->array[2])") == "1 65535");
 }
 

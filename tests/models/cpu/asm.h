@@ -38,6 +38,12 @@ constexpr W mul_w(unsigned d, unsigned n, unsigned m) { return 0x1b007c00 | r(m)
 constexpr W udiv(unsigned d, unsigned n, unsigned m) { return 0x9ac00800 | r(m) << 16 | r(n) << 5 | r(d); }
 constexpr W umulh(unsigned d, unsigned n, unsigned m) { return 0x9bc07c00 | r(m) << 16 | r(n) << 5 | r(d); }
 constexpr W fadd_d(unsigned d, unsigned n, unsigned m) { return 0x1e602800 | r(m) << 16 | r(n) << 5 | r(d); }
+constexpr W fdiv_d(unsigned d, unsigned n, unsigned m) { return 0x1e601800 | r(m) << 16 | r(n) << 5 | r(d); }
+/// AESE (AESD with `inverse`) and AESMC (AESIMC) of 16 bytes.
+constexpr W aese(unsigned d, unsigned n, bool inverse = false) { return 0x4e284800 | inverse << 12 | r(n) << 5 | r(d); }
+constexpr W aesmc(unsigned d, unsigned n, bool inverse = false) {
+    return 0x4e286800 | inverse << 12 | r(n) << 5 | r(d);
+}
 constexpr W fmadd_d(unsigned d, unsigned n, unsigned m, unsigned ad) {
     return 0x1f400000 | r(m) << 16 | r(ad) << 10 | r(n) << 5 | r(d);
 }

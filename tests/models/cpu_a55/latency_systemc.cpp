@@ -29,6 +29,12 @@ const std::vector<Case> kCases = {
     {"fadd", {fadd_d(2, 2, 3)}, 4, 0.05},
     {"fmadd accumulator chain", {fmadd_d(2, 3, 4, 2)}, 4, 0.05},
     {"independent fadd", {fadd_d(2, 9, 8), fadd_d(3, 9, 8), fadd_d(4, 9, 8), fadd_d(5, 9, 8)}, 2, 0.1},
+    // AESMC after the AESE of its register is one operation with it; of another, or with something between, it is not.
+    {"AES round", {aese(2, 3), aesmc(2, 2)}, 2, 0.1},
+    {"AES inverse round", {aese(2, 3, true), aesmc(2, 2, true)}, 2, 0.1},
+    {"AESMC after AESD", {aese(2, 3, true), aesmc(2, 2)}, 4, 0.1},
+    {"AES round with a nop inside", {aese(2, 3), nop(), aesmc(2, 2)}, 4, 0.1},
+    {"AES round to another register", {aese(2, 3), aesmc(4, 2), aese(4, 3), aesmc(2, 4)}, 8, 0.1},
     {"load to use", {ldr(2, 1), add(3, 8, 2), add(8, 3, 9)}, 4, 1},
     {"load to use by the address of the next", {ldr(2, 1), add(1, 12, 2)}, 4, 0.1},
     {"pointer chase", {ldr(1, 1)}, 2, 0.05},

@@ -42,6 +42,15 @@ const std::vector<Case> kCases = {
     {"loads of one bank in different lines", {ldr(2, 1), ldr(3, 1, 64), ldr(4, 1, 128), ldr(5, 1, 192)}, 4, 0.06},
     {"independent stores", {str(2, 1), str(3, 1, 64), str(4, 1, 128), str(5, 1, 192)}, 2, 0.06},
     {"load across a line", {ldur(2, 1, 60), add(1, 1, 2)}, 12, 0.3},
+    // AESMC after the AESE of its register is one operation with it; of another, or with something between, it is not.
+    {"AES round", {aese(2, 3), aesmc(2, 2)}, 2, 0.05},
+    {"AES inverse round", {aese(2, 3, true), aesmc(2, 2, true)}, 2, 0.05},
+    {"AESMC after AESD", {aese(2, 3, true), aesmc(2, 2)}, 4, 0.05},
+    {"AES round with a nop inside", {aese(2, 3), nop(), aesmc(2, 2)}, 4, 0.05},
+    {"AES round to another register", {aese(2, 3), aesmc(4, 2), aese(4, 3), aesmc(2, 4)}, 8, 0.05},
+    // The dividers of integers and of floating point are two: what one does costs nothing beside the other.
+    {"fdiv", {fdiv_d(2, 8, 9)}, 7, 0.1},
+    {"fdiv and udiv", {fdiv_d(2, 8, 9), udiv(3, 9, 10)}, 7, 0.1},
     {"store to load", {str(2, 1, 64), ldr(2, 1, 64)}, 6, 1},
 };
 

@@ -166,6 +166,25 @@ TEST_CASE("a channel carries one line per burst time, whatever the order of requ
     }
 }
 
+TEST_CASE("a write among reads costs time of the pins, writes alone do not", "[memory][dram][bandwidth]") {
+    const auto ps_per_line = [](unsigned writes_of_four) {
+        Driver& d = next_driver();
+        std::uint64_t last = 0;
+        const unsigned lines = 4096;
+        for (unsigned i = 0; i < lines; ++i) {
+            const std::uint64_t at = 1'000'000 + i * 100; // far more than the pins can carry
+            const std::uint64_t end = at + d.go(PhysAddr(i * 64), at, i % 4 < writes_of_four);
+            last = std::max(last, end + (i % 4 < writes_of_four ? d.dram.timing().write_queue : 0));
+        }
+        return static_cast<double>(last - 1'000'000) / lines;
+    };
+    const double reads = ps_per_line(0), mixed = ps_per_line(2), writes = ps_per_line(4);
+    // Half of the lines of each channel take the turnaround.
+    const double turn = static_cast<double>(kLpddr4x2112.turnaround) / kLpddr4x2112.channels / 2;
+    CHECK(mixed - reads == Approx(turn).epsilon(0.3));
+    CHECK(writes == Approx(reads).epsilon(0.05));
+}
+
 TEST_CASE("an address outside of the DRAM is refused", "[memory][dram]") {
     Driver& d = next_driver();
     d.go(PhysAddr(kDramBytes - 32), 0);
@@ -205,7 +224,7 @@ TEST_CASE("one core fills memory faster than it reads it", "[memory][bandwidth][
 
 int sc_main(int argc, char** argv) {
     sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < 11; ++i) {
         const std::string name = "driver" + std::to_string(i);
         drivers.emplace_back(name.c_str(), name, kLpddr4x2112);
     }

@@ -11,6 +11,8 @@
 
 #include <map>
 #include <random>
+#include <set>
+#include <vector>
 
 using namespace rkperf;
 using namespace rkperf::mem;
@@ -37,6 +39,27 @@ TEST_CASE("a set gives up its least recently used line, also when the recency cl
     CHECK(use(1) == ~0ull); // another set
     CHECK(use(24) == 12);
     CHECK(use(28) == 0);
+}
+
+TEST_CASE("random replacement takes invalid lines first and then any, in the same order each time", "[memory]") {
+    const auto victims = [] {
+        TagArray a({4 * 64 * 4, 4, 64, Replacement::random});
+        std::vector<std::uint64_t> gone;
+        for (std::uint64_t p = 0; p < 4 * 200; p += 4) { // all of one set
+            CacheLine& l = a.victim(p, 0);
+            gone.push_back(l.pline);
+            a.replace(l, {.pline = p, .state = CacheLine::State::shared});
+        }
+        return gone;
+    };
+    const auto gone = victims();
+    for (unsigned i = 0; i < 4; ++i) CHECK(gone[i] == CacheLine{}.pline);
+    unsigned young = 0; // the newest line goes as often as another: 1 in 4
+    for (unsigned i = 5; i < gone.size(); ++i) young += gone[i] == 4 * (i - 1);
+    CHECK(young > 25);
+    CHECK(young < 75);
+    CHECK(std::set<std::uint64_t>(gone.begin() + 4, gone.end()).size() == gone.size() - 4);
+    CHECK(victims() == gone);
 }
 
 TEST_CASE("odd cache geometries are refused", "[memory]") {
