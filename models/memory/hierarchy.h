@@ -58,6 +58,7 @@ struct PrefetchParams {
     unsigned in_flight{};     ///< prefetches to the L1D or L2 outstanding at most
     unsigned max_stride{32};  ///< lines
     bool crosses_pages{};     ///< follows virtual addresses; else a stream ends where physical pages are not neighbours
+    bool beyond_l1_neighbours_only{}; ///< L2 and L3 are fetched into for streams of neighbouring lines only
     bool l1_descending{true}; ///< descending streams are fetched into the L1D, too
 };
 

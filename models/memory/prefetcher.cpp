@@ -5,7 +5,7 @@
 
 namespace rkperf::mem {
 
-bool Prefetcher::train(std::uint64_t pline, Plan& plan) {
+bool Prefetcher::train(std::uint64_t pline, bool instruction, Plan& plan) {
     if (streams_.empty()) return false;
     // A stream that expected just this line comes first, then one that was last seen near by.
     Stream* found = nullptr;
@@ -21,6 +21,7 @@ bool Prefetcher::train(std::uint64_t pline, Plan& plan) {
             found = &s;
         }
     }
+    if (instruction && found && !neighbours(static_cast<std::int64_t>(pline - found->last))) return false;
     if (found && found->confidence >= p_.confirm) {
         // Behind the head of a stream that a prefetch instruction has led ahead: nothing new.
         const auto d = static_cast<std::int64_t>(pline - found->last);
@@ -49,9 +50,10 @@ bool Prefetcher::train(std::uint64_t pline, Plan& plan) {
     s.confidence = p_.confirm;
     plan.l1 = run_ahead(s, s.done_l1, p_.l1_ahead);
     s.done_l2 = std::max(s.done_l2, s.done_l1);
-    plan.l2 = run_ahead(s, s.done_l2, p_.l2_ahead);
+    const bool next_lines = neighbours(s.stride) || !p_.beyond_l1_neighbours_only;
+    plan.l2 = run_ahead(s, s.done_l2, next_lines ? p_.l2_ahead : 0);
     s.done_l3 = std::max(s.done_l3, s.done_l2);
-    plan.l3 = run_ahead(s, s.done_l3, p_.l3_ahead);
+    plan.l3 = run_ahead(s, s.done_l3, next_lines ? p_.l3_ahead : 0);
     return plan.l1.count + plan.l2.count + plan.l3.count != 0;
 }
 

@@ -24,8 +24,9 @@ class Prefetcher {
         Batch l1, l2, l3;
     };
 
-    /// A demand access to `pline` missed or used a prefetched line for the first time. False: nothing to fetch.
-    bool train(std::uint64_t pline, Plan& plan);
+    /// A demand access to `pline` missed or used a prefetched line for the first time, or a prefetch instruction missed:
+    /// one leads a stream of neighbouring lines on, others it leaves alone. False: nothing to fetch.
+    bool train(std::uint64_t pline, bool instruction, Plan& plan);
 
   private:
     struct Stream {
@@ -37,6 +38,7 @@ class Prefetcher {
         bool valid{};
     };
     static void step(unsigned& done) { done -= done != 0; }
+    static bool neighbours(std::int64_t stride) { return stride >= -1 && stride <= 1; }
     Batch run_ahead(const Stream& s, unsigned& done, unsigned ahead) const;
 
     PrefetchParams p_;

@@ -212,7 +212,7 @@ Timing PrivateCaches::software_prefetch(std::uint64_t pline, std::uint64_t now, 
         *line = l;
         if (l->prefetched) {
             l->prefetched = false;
-            train(pline, true, now);
+            train(pline, true, now, true);
         }
         return {.ready = now};
     }
@@ -221,7 +221,7 @@ Timing PrivateCaches::software_prefetch(std::uint64_t pline, std::uint64_t now, 
     const Fill f = from_l2(pline, false, For::prefetch, std::max(now, slot.ready));
     mshrs_.occupy(slot, pline, f.ready, f.level);
     *line = &allocate_l1d(pline, f.state, now);
-    train(pline, true, now);
+    train(pline, true, now, true);
     return {.ready = f.ready, .level = f.level};
 }
 
@@ -609,11 +609,11 @@ void PrivateCaches::prefetch_l1i_after(std::uint64_t pline, std::uint64_t now) {
     }
 }
 
-void PrivateCaches::train(std::uint64_t pline, bool is_load, std::uint64_t now) {
+void PrivateCaches::train(std::uint64_t pline, bool is_load, std::uint64_t now, bool instruction) {
     Prefetcher::Plan plan;
     const bool follow = p_.prefetch.crosses_pages && pline >> kLinesPerPageShift == ppn_;
     trained_virtual_ = follow;
-    if (!prefetcher_.train(follow ? vpn_ << kLinesPerPageShift | (pline & kLinesPerPageMask) : pline, plan)) return;
+    if (!prefetcher_.train(follow ? vpn_ << kLinesPerPageShift | (pline & kLinesPerPageMask) : pline, instruction, plan)) return;
     // Stores are prefetched for into the L2 where there is a prefetcher for it (TRM 100798), else into the L1D.
     const bool to_l1 = is_load || p_.prefetch.l2_ahead == 0;
     const auto run = [this](const Prefetcher::Batch& b, auto&& one) {

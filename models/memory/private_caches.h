@@ -112,7 +112,7 @@ class PrivateCaches final : public SnoopPort {
     std::uint64_t write_out(std::uint64_t pline, DsuKind kind, std::uint64_t now);
 
     // Prefetching
-    void train(std::uint64_t pline, bool is_load, std::uint64_t now);
+    void train(std::uint64_t pline, bool is_load, std::uint64_t now, bool instruction = false);
     std::uint64_t physical_line(std::uint64_t line);
     bool prefetchable(std::uint64_t pline) const;
     bool prefetch_l1d(std::uint64_t pline, std::uint64_t now);

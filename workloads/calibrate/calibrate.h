@@ -21,5 +21,6 @@ int random_read(int argc, char** argv);
 int bandwidth(int argc, char** argv);
 int instructions(int argc, char** argv);
 int compute(int argc, char** argv);
+int strided_walk(int argc, char** argv);
 
 #endif

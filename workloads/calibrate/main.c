@@ -47,10 +47,10 @@ int main(int argc, char** argv) {
         int (*run)(int argc, char** argv);
     } parts[] = {
         {"ramlat", ramlat},   {"random-read", random_read}, {"bandwidth", bandwidth}, {"instructions", instructions},
-        {"compute", compute},
+        {"compute", compute},   {"strided-walk", strided_walk},
     };
     for (size_t i = 0; argc > 1 && i < sizeof(parts) / sizeof(*parts); i++)
         if (!strcmp(argv[1], parts[i].name)) return parts[i].run(argc - 2, argv + 2);
-    fprintf(stderr, "usage: calibrate ramlat|random-read|bandwidth|instructions|compute [ARGUMENT]...\n");
+    fprintf(stderr, "usage: calibrate ramlat|random-read|bandwidth|instructions|compute|strided-walk [ARGUMENT]...\n");
     return 2;
 }

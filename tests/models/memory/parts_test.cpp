@@ -141,9 +141,9 @@ TEST_CASE("the prefetcher follows strides of either sign and several streams", "
     const PrefetchParams p{.streams = 2, .confirm = 2, .l1_ahead = 2, .l2_ahead = 5, .per_trigger = 2, .in_flight = 8};
     Prefetcher f(p);
     Prefetcher::Plan plan;
-    CHECK_FALSE(f.train(1000, plan));
-    CHECK_FALSE(f.train(1003, plan));
-    REQUIRE(f.train(1006, plan));
+    CHECK_FALSE(f.train(1000, false, plan));
+    CHECK_FALSE(f.train(1003, false, plan));
+    REQUIRE(f.train(1006, false, plan));
     CHECK(plan.l1.first == 1009);
     CHECK(plan.l1.stride == 3);
     CHECK(plan.l1.count == 2);
@@ -151,17 +151,43 @@ TEST_CASE("the prefetcher follows strides of either sign and several streams", "
     CHECK(plan.l2.count == 2);
     plan = {};
     // A second stream, downwards, in between.
-    CHECK_FALSE(f.train(5000, plan));
-    CHECK_FALSE(f.train(4999, plan));
-    REQUIRE(f.train(4998, plan));
+    CHECK_FALSE(f.train(5000, false, plan));
+    CHECK_FALSE(f.train(4999, false, plan));
+    REQUIRE(f.train(4998, false, plan));
     CHECK(plan.l1.first == 4997);
     CHECK(plan.l1.stride == -1);
     plan = {};
-    REQUIRE(f.train(1009, plan));
+    REQUIRE(f.train(1009, false, plan));
     CHECK(plan.l1.first == 1015); // one more, to stay two ahead
     CHECK(plan.l1.count == 1);
     CHECK(plan.l2.first == 1021); // catching up
     CHECK(plan.l2.count == 2);
+}
+
+TEST_CASE("a walk by several lines is prefetched for into the L1D only where the outer prefetchers know neighbours",
+          "[memory][prefetch]") {
+    PrefetchParams p{.streams = 2, .confirm = 2, .l1_ahead = 2, .l2_ahead = 5, .l3_ahead = 9, .in_flight = 8};
+    p.beyond_l1_neighbours_only = GENERATE(false, true);
+    Prefetcher f(p);
+    Prefetcher::Plan plan;
+    for (const std::uint64_t line : {1000u, 1007u, 1014u}) f.train(line, false, plan);
+    CHECK(plan.l1.count == 2);
+    CHECK(plan.l2.count == (p.beyond_l1_neighbours_only ? 0 : 2));
+    CHECK(plan.l3.count == (p.beyond_l1_neighbours_only ? 0 : 2));
+    plan = {};
+    for (const std::uint64_t line : {5000u, 4999u, 4998u}) f.train(line, false, plan);
+    CHECK(plan.l2.count == 2);
+    CHECK(plan.l3.count == 2);
+}
+
+TEST_CASE("prefetch instructions lead a stream of neighbours on, not a walk by several lines", "[memory][prefetch]") {
+    Prefetcher f({.streams = 2, .confirm = 2, .l1_ahead = 2, .in_flight = 8});
+    Prefetcher::Plan plan;
+    for (const std::uint64_t line : {1000u, 1007u, 1014u, 1021u}) CHECK_FALSE(f.train(line, true, plan));
+    f.train(2000, true, plan);
+    f.train(2001, true, plan);
+    CHECK(f.train(2002, true, plan));
+    CHECK(plan.l1.first == 2003);
 }
 
 TEST_CASE("random lines train nothing", "[memory][prefetch]") {
@@ -169,7 +195,7 @@ TEST_CASE("random lines train nothing", "[memory][prefetch]") {
     std::mt19937 random(9);
     Prefetcher::Plan plan;
     int acted = 0;
-    for (int i = 0; i < 10'000; ++i) acted += f.train(random() % 1'000'000, plan);
+    for (int i = 0; i < 10'000; ++i) acted += f.train(random() % 1'000'000, false, plan);
     CHECK(acted < 10);
 }
 
