@@ -99,7 +99,7 @@ void Pipeline::system(const DecodedOp& op, std::uint64_t ready) {
     // Nothing younger is dispatched before.
     const std::uint64_t at = slots_ / kWidth;
     if (done > at) {
-        stall(op.insn.kind == a64::InsnKind::isb ? cpu::Lane::stall_frontend : cpu::Lane::stall_backend, done - at);
+        stall(op.insn.kind == a64::InsnKind::isb ? cpu::Lane::stall_frontend : cpu::Lane::stall_backend, done);
         slots_ = done * kWidth;
     }
     fetch_ = std::max(fetch_, done);

@@ -48,7 +48,7 @@ class Pipeline {
         redirected_ = false;
         const std::uint64_t at = slots_ / kWidth;
         if (fetch_ > at) {
-            stall(cpu::Lane::stall_frontend, fetch_ - at);
+            stall(cpu::Lane::stall_frontend, fetch_);
             slots_ = fetch_ * kWidth;
         } else {
             fetch_ = fetch_at();
@@ -189,13 +189,17 @@ class Pipeline {
         *use = {issue, word};
         return issue;
     }
-    void stall(cpu::Lane l, std::uint64_t cycles) { stalls_.add(l, cycles); }
+    /// Nothing more is dispatched before cycle `until`: the present cycle is lost only if nothing was dispatched in it.
+    void stall(cpu::Lane l, std::uint64_t until) {
+        const std::uint64_t idle = (slots_ + kWidth - 1) / kWidth;
+        if (until > idle) stalls_.add(l, until - idle);
+    }
 
     /// Cycle at which the next operation is dispatched; takes a slot of it and room in the window.
     std::uint64_t dispatch() {
         const std::uint64_t free = window_[head_];
         if (__builtin_expect(free > slots_ / kWidth, 0)) {
-            stall(cpu::Lane::stall_backend, free - slots_ / kWidth);
+            stall(cpu::Lane::stall_backend, free);
             slots_ = free * kWidth;
         }
         return slots_++ / kWidth;
@@ -204,7 +208,7 @@ class Pipeline {
         const std::uint64_t free = store ? store_queue_[(stores_seen_ - params_.store_queue) % kMaxStoreQueue]
                                          : load_queue_[(loads_ - params_.load_queue) % kMaxLoadQueue];
         if (__builtin_expect(free > slots_ / kWidth, 0)) {
-            stall(cpu::Lane::stall_backend, free - slots_ / kWidth);
+            stall(cpu::Lane::stall_backend, free);
             slots_ = free * kWidth;
         }
         return dispatch();

@@ -70,8 +70,8 @@ CoreMemoryParams cortex_a76_memory() {
                   .l1_ahead = 12,
                   .l2_ahead = 44,
                   .l3_ahead = 0,
-                  .in_flight = 96,        // AnandTech 12785: 46 from the L2, and those to the L1D
-                  .crosses_pages = true,  // TRM: by virtual address; the rest est.
+                  .in_flight = 96,                    // AnandTech 12785: 46 from the L2, and those to the L1D
+                  .crosses_pages = true,              // TRM: by virtual address; the rest est.
                   .beyond_l1_neighbours_only = true}; // M: a walk by seven lines takes 22.6 cycles a step
     p.write_stream = {.l1_lines = 4, .l2_lines = 16, .l3_lines = 128, .buffers = 8}; // est.
     return p;

@@ -49,17 +49,17 @@ struct CacheGeometry {
 
 /// A stride prefetcher: trained by demand misses and first uses of prefetched lines.
 struct PrefetchParams {
-    unsigned streams{};       ///< streams followed at a time; 0: off
-    unsigned confirm{2};      ///< equal strides in a row before it acts
-    unsigned l1_ahead{};      ///< strides ahead of the demand, into the L1D (loads)
-    unsigned l2_ahead{};      ///< into the L2 (0: not at all)
-    unsigned l3_ahead{};      ///< into the L3 (0: not at all)
-    unsigned per_trigger{2};  ///< prefetches issued at most per training event and level
-    unsigned in_flight{};     ///< prefetches to the L1D or L2 outstanding at most
-    unsigned max_stride{32};  ///< lines
-    bool crosses_pages{};     ///< follows virtual addresses; else a stream ends where physical pages are not neighbours
+    unsigned streams{};      ///< streams followed at a time; 0: off
+    unsigned confirm{2};     ///< equal strides in a row before it acts
+    unsigned l1_ahead{};     ///< strides ahead of the demand, into the L1D (loads)
+    unsigned l2_ahead{};     ///< into the L2 (0: not at all)
+    unsigned l3_ahead{};     ///< into the L3 (0: not at all)
+    unsigned per_trigger{2}; ///< prefetches issued at most per training event and level
+    unsigned in_flight{};    ///< prefetches to the L1D or L2 outstanding at most
+    unsigned max_stride{32}; ///< lines
+    bool crosses_pages{};    ///< follows virtual addresses; else a stream ends where physical pages are not neighbours
     bool beyond_l1_neighbours_only{}; ///< L2 and L3 are fetched into for streams of neighbouring lines only
-    bool l1_descending{true}; ///< descending streams are fetched into the L1D, too
+    bool l1_descending{true};         ///< descending streams are fetched into the L1D, too
 };
 
 /// Write streaming: after this many whole lines stored in a row that all missed, stores stop allocating (0: never).

@@ -613,7 +613,9 @@ void PrivateCaches::train(std::uint64_t pline, bool is_load, std::uint64_t now, 
     Prefetcher::Plan plan;
     const bool follow = p_.prefetch.crosses_pages && pline >> kLinesPerPageShift == ppn_;
     trained_virtual_ = follow;
-    if (!prefetcher_.train(follow ? vpn_ << kLinesPerPageShift | (pline & kLinesPerPageMask) : pline, instruction, plan)) return;
+    if (!prefetcher_.train(follow ? vpn_ << kLinesPerPageShift | (pline & kLinesPerPageMask) : pline, instruction,
+                           plan))
+        return;
     // Stores are prefetched for into the L2 where there is a prefetcher for it (TRM 100798), else into the L1D.
     const bool to_l1 = is_load || p_.prefetch.l2_ahead == 0;
     const auto run = [this](const Prefetcher::Batch& b, auto&& one) {

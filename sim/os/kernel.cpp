@@ -279,7 +279,7 @@ void Kernel::report_undefined(Task& t, std::uint64_t pc) {
     char text[128];
     std::snprintf(text, sizeof text, "%s[%d]: undefined instruction 0x%08x at 0x%llx", t.comm, t.pid, insn,
                   static_cast<unsigned long long>(pc));
-    pr_info(text);
+    pr_info_once(text);
 }
 
 // --- interrupts ---

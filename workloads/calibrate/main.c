@@ -46,8 +46,8 @@ int main(int argc, char** argv) {
         const char* name;
         int (*run)(int argc, char** argv);
     } parts[] = {
-        {"ramlat", ramlat},   {"random-read", random_read}, {"bandwidth", bandwidth}, {"instructions", instructions},
-        {"compute", compute},   {"strided-walk", strided_walk},
+        {"ramlat", ramlat},   {"random-read", random_read},   {"bandwidth", bandwidth}, {"instructions", instructions},
+        {"compute", compute}, {"strided-walk", strided_walk},
     };
     for (size_t i = 0; argc > 1 && i < sizeof(parts) / sizeof(*parts); i++)
         if (!strcmp(argv[1], parts[i].name)) return parts[i].run(argc - 2, argv + 2);
