@@ -220,6 +220,8 @@ struct Perf::Impl {
     CpuMask perf_online_mask{};
     std::uint64_t perf_sched_off_at{}; ///< when the scheduler's hooks go off after the last user, local_clock ns
     std::uint64_t nr_live_events{}, nr_live_contexts{}; ///< for leak checks
+    std::vector<std::weak_ptr<PerfBuffer>> buffers;     ///< made by perf_mmap, for leak checks
+    std::uint64_t nr_live_buffers() const;              ///< mmap.cpp
 
     PerfPerCpu& this_cpu() { return percpu[static_cast<unsigned>(kernel.smp_processor_id())]; }
     PerfCpuContext& get_cpu_context(const PerfEventContext& ctx); ///< __get_cpu_context: this CPU's, of ctx's class

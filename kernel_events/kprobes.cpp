@@ -54,6 +54,8 @@ std::optional<KernelSymbol> Kprobes::find_symbol(std::string_view name) {
     return std::nullopt;
 }
 
+bool Kprobes::ambiguous(std::string_view name) { return name == info(KernelSymbol::gic_handle_irq).name; }
+
 std::optional<Kprobes::Place> Kprobes::locate(std::uint64_t address) {
     for (unsigned i = 0; i + 1 < kSymbols; ++i) {
         const auto symbol = static_cast<KernelSymbol>(i);

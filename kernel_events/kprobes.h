@@ -43,6 +43,8 @@ class Kprobes {
     Kprobes& operator=(const Kprobes&) = delete;
 
     static std::optional<KernelSymbol> find_symbol(std::string_view name);
+    /// A kernel has several functions of this name: each driver of an interrupt controller has one of its own.
+    static bool ambiguous(std::string_view name);
     struct Place {
         KernelSymbol symbol{};
         std::uint32_t offset{};

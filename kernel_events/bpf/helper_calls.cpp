@@ -94,6 +94,9 @@ std::int64_t BpfRun::trace_printk() {
     const std::uint64_t size = r[BPF_REG_2];
     const auto* format = reinterpret_cast<const char*>(memory(r[BPF_REG_1], size));
     if (!format || !size || format[size - 1]) return -EINVAL;
+    const std::string_view all(format, std::strlen(format));
+    const auto allowed = [](char c) { return (c >= ' ' && c <= '~') || (c >= '\t' && c <= '\r'); };
+    if (!std::all_of(all.begin(), all.end(), allowed)) return -EINVAL;
     std::string out;
     unsigned next = BPF_REG_3;
     for (const char* p = format; *p; ++p) {
@@ -105,27 +108,37 @@ std::int64_t BpfRun::trace_printk() {
             out += '%';
             continue;
         }
-        int longs = 0;
-        while (*p == 'l') ++longs, ++p;
         if (next > BPF_REG_5) return -EINVAL;
+        // Flags and a width, as printf has them but for '#'; no precision.
+        std::string spec = "%";
+        while (*p && std::strchr("0+- ", *p)) spec += *p++;
+        while (*p >= '0' && *p <= '9') spec += *p++;
+        int longs = 0;
+        while (*p == 'l' && longs < 2) ++longs, ++p;
         const std::uint64_t v = r[next++];
-        char text[32] = "";
+        char text[512] = "";
         switch (*p) {
             case 'd':
             case 'i':
-                std::snprintf(text, sizeof text, "%lld",
+                std::snprintf(text, sizeof text, (spec + "lld").c_str(),
                               longs ? static_cast<long long>(v) : static_cast<std::int32_t>(v));
                 break;
             case 'u':
-                std::snprintf(text, sizeof text, "%llu",
-                              longs ? static_cast<unsigned long long>(v) : static_cast<std::uint32_t>(v));
-                break;
             case 'x':
-                std::snprintf(text, sizeof text, "%llx",
+            case 'X':
+                std::snprintf(text, sizeof text, (spec + "ll" + *p).c_str(),
                               longs ? static_cast<unsigned long long>(v) : static_cast<std::uint32_t>(v));
                 break;
-            case 'p': std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(v)); break;
+            case 'c':
+                if (longs) return -EINVAL;
+                std::snprintf(text, sizeof text, (spec + 'c').c_str(), static_cast<int>(v & 0xff));
+                break;
+            case 'p':
+                if (longs) return -EINVAL;
+                std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(v));
+                break;
             case 's':
+                if (longs) return -EINVAL;
                 for (std::uint64_t n = 0; n < 63; ++n) {
                     const std::uint8_t* c = memory(v + n, 1);
                     std::uint8_t byte = c ? *c : 0;

@@ -138,6 +138,8 @@ std::int64_t Perf::Impl::perf_mmap(PerfEvent& event, MmapRequest& vma) {
             const std::uint64_t watermark = event.attr.watermark ? event.attr.wakeup_watermark : 0;
             auto rb = rb_alloc(kernel, nr_pages, watermark, event.cpu, vma.writable() ? RING_BUFFER_WRITABLE : 0);
             if (!rb) return -ENOMEM;
+            std::erase_if(buffers, [](const auto& b) { return b.expired(); });
+            buffers.push_back(rb);
             rb->mmap_count = 1;
             rb->mmap_user = kernel.current()->user;
             rb->mmap_locked = charge.extra;
@@ -160,6 +162,11 @@ void Perf::Impl::perf_mmap_open(PerfEvent& event, MmapRequest& vma) {
     ++event.rb->mmap_count;
     if (vma.pgoff()) ++event.rb->aux_mmap_count;
     event.pmu->event_mapped(event, vma.mm());
+}
+
+std::uint64_t Perf::Impl::nr_live_buffers() const {
+    return static_cast<std::uint64_t>(
+        std::count_if(buffers.begin(), buffers.end(), [](const auto& b) { return !b.expired(); }));
 }
 
 void Perf::Impl::perf_mmap_close(PerfEvent& event, MmapRequest& vma) {

@@ -2,6 +2,7 @@
 #include "kernel_events/trace/print_fmt.h"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <cinttypes>
 #include <cstring>
@@ -30,6 +31,7 @@ constexpr Enumerator kEnumerators[] = {
     {"HRTIMER_MODE_REL_HARD", 9},
     {"HRTIMER_MODE_ABS_PINNED_HARD", 10},
     {"HRTIMER_MODE_REL_PINNED_HARD", 11},
+    {"memstart_addr", 0},
 };
 
 struct BadFormat : std::runtime_error {
@@ -193,6 +195,16 @@ class Reader {
                                      [&](const Enumerator& x) { return x.name == name; });
         return e == std::end(kEnumerators) ? nullptr : e;
     }
+    /// After "sizeof(": the rest, of "struct page" or of an expression of the machine's word.
+    std::int64_t size_of() {
+        constexpr std::int64_t kPage = 64, kWord = 8;
+        const std::size_t start = pos_;
+        for (int depth = 1; depth; ++pos_) {
+            if (pos_ == text_.size()) throw BadFormat("unexpected end");
+            depth += text_[pos_] == '(' ? 1 : text_[pos_] == ')' ? -1 : 0;
+        }
+        return text_.substr(start, pos_ - start) == "struct page)" ? kPage : kWord;
+    }
     Value named() {
         const std::string_view w = word();
         if (w == "REC") {
@@ -210,6 +222,17 @@ class Reader {
             const std::string_view name = word();
             expect(")");
             return {0, bitmask(name)};
+        }
+        if (w == "sizeof") return {size_of(), {}};
+        if (w == "__builtin_constant_p") {
+            size_of();
+            return {0, {}};
+        }
+        if (w == "__ilog2_u32" || w == "__ilog2_u64" || w == "__builtin_clzll" || w == "__order_base_2") {
+            const auto v = static_cast<std::uint64_t>(expression().number);
+            expect(")");
+            const int clz = std::countl_zero(v);
+            return {w == "__builtin_clzll" ? clz : w == "__order_base_2" ? 64 - std::countl_zero(v - 1) : 63 - clz, {}};
         }
         if (w == "__print_flags") return flags();
         if (w == "__print_symbolic") return symbolic();

@@ -137,6 +137,7 @@ int TraceKprobes::create(std::vector<std::string> argv) {
         bool known = false;
         symbol = function_at(k_, kprobes_, name, static_cast<std::uint64_t>(offset), known);
         if (!known) return parse.err(1, 0, "Invalid probed address or symbol", -ENOENT);
+        if (Kprobes::ambiguous(name)) return parse.err(1, 0, "The symbol is not unique", -EADDRNOTAVAIL);
         if (symbol && !symbol->offset) flags |= TPARG_FL_FENTRY;
         if (is_return && !(symbol && !symbol->offset))
             return parse.err(1, 0, "Retprobe address must be an function entry", -EINVAL);
@@ -308,6 +309,7 @@ int TraceKprobes::perf_kprobe_init(PerfEvent& event, bool is_return) {
         bool known = false;
         symbol = function_at(k_, kprobes_, func, event.attr.probe_offset, known);
         if (!known) return -ENOENT;
+        if (Kprobes::ambiguous(func)) return -EADDRNOTAVAIL;
     } else {
         symbol = kprobes_.locate(event.attr.kprobe_addr);
     }

@@ -319,6 +319,76 @@ void Tracepoints::perf_trace_cpu_idle(std::uint32_t state, int cpu) {
     submit(Tracepoint::cpu_idle, r);
 }
 
+void Tracepoints::perf_trace_cpu_frequency(std::uint32_t khz, int cpu) {
+    trace_event_raw_cpu_frequency r{};
+    r.state = khz;
+    r.cpu_id = static_cast<std::uint32_t>(cpu);
+    submit(Tracepoint::cpu_frequency, r);
+}
+
+void Tracepoints::perf_trace_cpu_frequency_limits(std::uint32_t min, std::uint32_t max, int cpu) {
+    trace_event_raw_cpu_frequency_limits r{};
+    r.min_freq = min;
+    r.max_freq = max;
+    r.cpu_id = static_cast<std::uint32_t>(cpu);
+    submit(Tracepoint::cpu_frequency_limits, r);
+}
+
+void Tracepoints::perf_trace_mm_page_alloc(std::uint64_t pfn, std::uint32_t gfp_flags) {
+    constexpr std::uint32_t kMovable = 8; // __GFP_MOVABLE
+    trace_event_raw_mm_page_alloc r{};
+    r.pfn = pfn;
+    r.gfp_flags = gfp_flags;
+    r.migratetype = gfp_flags & kMovable ? 1 : 0; // MIGRATE_MOVABLE, MIGRATE_UNMOVABLE
+    submit(Tracepoint::mm_page_alloc, r);
+}
+
+void Tracepoints::perf_trace_mm_page_free(std::uint64_t pfn) {
+    trace_event_raw_mm_page_free r{};
+    r.pfn = pfn;
+    submit(Tracepoint::mm_page_free, r);
+}
+
+namespace {
+
+template <class Record>
+Record page_cache_record(std::uint64_t pfn, std::uint64_t ino, std::uint64_t index, std::uint32_t dev) {
+    Record r{};
+    r.pfn = pfn;
+    r.i_ino = ino;
+    r.index = index;
+    r.s_dev = dev;
+    return r;
+}
+
+} // namespace
+
+void Tracepoints::perf_trace_mm_filemap_add_to_page_cache(std::uint64_t pfn, std::uint64_t ino, std::uint64_t index,
+                                                          std::uint32_t dev) {
+    submit(Tracepoint::mm_filemap_add_to_page_cache,
+           page_cache_record<trace_event_raw_mm_filemap_add_to_page_cache>(pfn, ino, index, dev));
+}
+
+void Tracepoints::perf_trace_mm_filemap_delete_from_page_cache(std::uint64_t pfn, std::uint64_t ino,
+                                                               std::uint64_t index, std::uint32_t dev) {
+    submit(Tracepoint::mm_filemap_delete_from_page_cache,
+           page_cache_record<trace_event_raw_mm_filemap_delete_from_page_cache>(pfn, ino, index, dev));
+}
+
+void Tracepoints::perf_trace_contention_begin(std::uint64_t lock, unsigned flags) {
+    trace_event_raw_contention_begin r{};
+    r.lock_addr = lock;
+    r.flags = flags;
+    submit(Tracepoint::contention_begin, r);
+}
+
+void Tracepoints::perf_trace_contention_end(std::uint64_t lock, int ret) {
+    trace_event_raw_contention_end r{};
+    r.lock_addr = lock;
+    r.ret = ret;
+    submit(Tracepoint::contention_end, r);
+}
+
 void Tracepoints::perf_trace_page_fault_user(std::uint64_t address, PtRegs& regs, std::uint64_t error_code) {
     trace_event_raw_page_fault_user r{};
     r.address = address;

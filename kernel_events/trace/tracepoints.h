@@ -36,6 +36,9 @@ inline constexpr std::uint32_t HRTIMER_MODE_ABS = 0, HRTIMER_MODE_REL = 1, HRTIM
 /// state of cpu_idle when the CPU wakes up (PWR_EVENT_EXIT).
 inline constexpr std::uint32_t PWR_EVENT_EXIT = ~0u;
 
+/// flags of contention_begin.
+inline constexpr unsigned LCB_F_SPIN = 1, LCB_F_MUTEX = 1 << 5;
+
 /// si_signo, si_errno, si_code of a signal.
 struct TraceSignalInfo {
     int signo{}, error{}, code{};
@@ -103,6 +106,20 @@ class Tracepoints {
     RK_TRACEPOINT(itimer_expire, (int which, int pid, std::uint64_t now), (which, pid, now))
     RK_TRACEPOINT(tick_stop, (bool success, int dependency), (success, dependency))
     RK_TRACEPOINT(cpu_idle, (std::uint32_t state, int cpu), (state, cpu))
+    RK_TRACEPOINT(cpu_frequency, (std::uint32_t khz, int cpu), (khz, cpu))
+    RK_TRACEPOINT(cpu_frequency_limits, (std::uint32_t min, std::uint32_t max, int cpu), (min, max, cpu))
+    // --- pages; order is 0 ---
+    RK_TRACEPOINT(mm_page_alloc, (std::uint64_t pfn, std::uint32_t gfp_flags), (pfn, gfp_flags))
+    RK_TRACEPOINT(mm_page_free, (std::uint64_t pfn), (pfn))
+    RK_TRACEPOINT(mm_filemap_add_to_page_cache,
+                  (std::uint64_t pfn, std::uint64_t ino, std::uint64_t index, std::uint32_t dev),
+                  (pfn, ino, index, dev))
+    RK_TRACEPOINT(mm_filemap_delete_from_page_cache,
+                  (std::uint64_t pfn, std::uint64_t ino, std::uint64_t index, std::uint32_t dev),
+                  (pfn, ino, index, dev))
+    // --- locks that sleep ---
+    RK_TRACEPOINT(contention_begin, (std::uint64_t lock, unsigned flags), (lock, flags))
+    RK_TRACEPOINT(contention_end, (std::uint64_t lock, int ret), (lock, ret))
     // --- exceptions ---
     RK_TRACEPOINT(page_fault_user, (std::uint64_t address, PtRegs& regs, std::uint64_t error_code),
                   (address, regs, error_code))

@@ -173,8 +173,9 @@ int run_session(const Options& o) {
     if (o.stats) {
         // Nothing once all programs have ended, whatever they did.
         const ke::Perf::Impl& perf = machine->kernel().perf().impl();
-        fmt::print(stderr, "rkperf: perf has {} events and {} contexts left\n", perf.nr_live_events,
-                   perf.nr_live_contexts);
+        fmt::print(stderr, "rkperf: perf has {} events, {} contexts, {} buffers and {} references to tasks left\n",
+                   perf.nr_live_events, perf.nr_live_contexts, perf.nr_live_buffers(),
+                   machine->kernel().perf_task_refs());
     }
 
     if (!trace_fault.empty()) throw UserError(trace_fault);

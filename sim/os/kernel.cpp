@@ -81,7 +81,7 @@ Kernel::Kernel(std::span<cpu::Core* const> cores, mem::PhysicalMemory& memory, c
         percpu_[i].frames = &idle->kstack;
     }
     pages_ = std::make_unique<PageAllocator>(memory, config_.dram_first, config_.dram_bytes);
-    zero_page_ = pages_->alloc();
+    zero_page_ = pages_->alloc(Gfp::kernel);
     sched_ = std::make_unique<Scheduler>(*this);
     gic_ = std::make_unique<GicDriver>(*this);
     time_ = std::make_unique<TimeKeeper>(*this);
@@ -94,6 +94,16 @@ Kernel::Kernel(std::span<cpu::Core* const> cores, mem::PhysicalMemory& memory, c
     uprobe_services_ = std::make_unique<UprobeServices>(*this);
     perf_ = std::make_unique<ke::Perf>(*this, config_.perf);
     for (int c = 0; c < num_cpus(); ++c) pcpu(c).kernel_bps = &perf_->hw_breakpoints().kernel_bps(c);
+    pages_->set_watch([this](PhysAddr page, const Gfp* gfp) {
+        const auto which = gfp ? ke::Tracepoint::mm_page_alloc : ke::Tracepoint::mm_page_free;
+        if (!tracepoints().enabled(which) || dismantling_) return;
+        IrqGuard guard(*this); // what the page is for must not change meanwhile
+        if (gfp) {
+            tracepoints().trace_mm_page_alloc(page.v >> kPageShift, static_cast<std::uint32_t>(*gfp));
+        } else {
+            tracepoints().trace_mm_page_free(page.v >> kPageShift);
+        }
+    });
 }
 
 Kernel::~Kernel() {

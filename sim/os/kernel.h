@@ -258,6 +258,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     ke::TaskBase* find_task_by_vpid(std::int32_t pid) override;
     void get_task(ke::TaskBase* task) override;
     void put_task(ke::TaskBase* task) override;
+    std::int64_t perf_task_refs() const { return perf_task_refs_; } ///< given to perf and not put, for leak checks
     void update_task_clock(ke::TaskBase* task) override;
     std::shared_ptr<const void> task_active_pid_ns() override;
     std::int32_t pid_nr_ns(std::int32_t pid, const void* ns) override;
@@ -278,6 +279,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     /// The run is over and the kernel is being taken apart outside the simulation: nothing sleeps or waits any more.
     bool dismantling() const { return dismantling_; }
     std::unique_ptr<ke::Mutex> make_mutex() override;
+    std::uint64_t new_lock_address() { return 0xffff000080000000 + 64 * locks_++; } ///< of the linear map
     std::unique_ptr<ke::WaitQueue> make_waitqueue() override;
     void synchronize_rcu() override;
     bool copy_from_user(void* to, std::uint64_t from, std::size_t n) override { return get_user(to, from, n) == 0; }
@@ -392,6 +394,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     std::optional<InitProgram> init_;
     MmioAccess mmio_;
     std::uint64_t random_state_{};
+    std::int64_t perf_task_refs_{};
+    std::uint64_t locks_{};
     bool dismantling_{};
     int dismantling_cpu_{};                                         ///< the CPU in whose name it is dismantled
     std::map<ke::FileOperations*, std::weak_ptr<File>> perf_files_; ///< looked up only

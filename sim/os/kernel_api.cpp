@@ -294,12 +294,19 @@ Task* Kernel::find_task_vpid(int tid) {
 
 ke::TaskBase* Kernel::find_task_by_vpid(std::int32_t pid) {
     Task* t = find_task_vpid(pid);
-    if (t) ++t->refs;
+    if (t) get_task(t);
     return t;
 }
 
-void Kernel::get_task(ke::TaskBase* task) { ++static_cast<Task*>(task)->refs; }
-void Kernel::put_task(ke::TaskBase* task) { drop_ref(*static_cast<Task*>(task)); }
+void Kernel::get_task(ke::TaskBase* task) {
+    ++static_cast<Task*>(task)->refs;
+    ++perf_task_refs_;
+}
+
+void Kernel::put_task(ke::TaskBase* task) {
+    --perf_task_refs_;
+    drop_ref(*static_cast<Task*>(task));
+}
 
 void Kernel::update_task_clock(ke::TaskBase* task) {
     auto* t = static_cast<Task*>(task);
@@ -455,7 +462,7 @@ void Kernel::for_each_vma(ke::TaskBase* task, const std::function<void(const ke:
 // --- pages ---
 
 ke::Page Kernel::alloc_page(int) {
-    const PhysAddr pa = pages_->alloc();
+    const PhysAddr pa = pages_->alloc(Gfp::kernel);
     if (!pa.v) return {};
     return {pa, pages_->host(pa)};
 }

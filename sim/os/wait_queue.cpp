@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/wait_queue.h"
 
+#include "kernel_events/trace/tracepoints.h"
 #include "sim/os/kernel.h"
 
 namespace rkperf::os {
@@ -37,8 +38,16 @@ void WaitQueueHead::wake_up(int exclusive_count) {
     }
 }
 
+KernelMutex::KernelMutex(Kernel& k) : kernel_(k), waiters_(k), address_(k.new_lock_address()) {}
+
 void KernelMutex::lock() {
     Task* me = &kernel_.cur();
+    const bool contended = owner_ && !kernel_.dismantling();
+    if (contended) {
+        // Spins first, in vain: the owner sleeps, or would be waited for anyhow.
+        kernel_.tracepoints().trace_contention_begin(address_, ke::LCB_F_MUTEX | ke::LCB_F_SPIN);
+        kernel_.tracepoints().trace_contention_begin(address_, ke::LCB_F_MUTEX);
+    }
     while (owner_ && !kernel_.dismantling()) {
         WaitQueueHead::Entry e;
         e.task = me;
@@ -49,6 +58,7 @@ void KernelMutex::lock() {
         waiters_.remove(e);
     }
     owner_ = me;
+    if (contended) kernel_.tracepoints().trace_contention_end(address_, 0);
 }
 
 void KernelMutex::unlock() {

@@ -39,7 +39,7 @@ class WaitQueueHead : public ke::WaitQueue {
 
 class KernelMutex : public ke::Mutex {
   public:
-    explicit KernelMutex(Kernel& k) : kernel_(k), waiters_(k) {}
+    explicit KernelMutex(Kernel& k);
     void lock() override;
     void unlock() override;
     bool try_lock() override;
@@ -49,6 +49,7 @@ class KernelMutex : public ke::Mutex {
     Kernel& kernel_;
     WaitQueueHead waiters_;
     Task* owner_{};
+    const std::uint64_t address_; ///< for tracepoints: invented, the same in every run
 };
 
 } // namespace rkperf::os

@@ -51,6 +51,10 @@ int main(void) {
     SHOW(kprobe("do_page_fault", 0, 0));
     SHOW(kprobe("call_on_irq_stack", 0, 0));
     SHOW(kprobe("el0t_64_sync_handler", 0, 0));
+    SHOW(kprobe("gic_handle_irq", 0, 0)); // there are two
+    SHOW(kprobe("gic_handle_irq", 8, 1));
+    SHOW(define("p:kpri/two gic_handle_irq"));
+    SHOW(define("r:kpri/two gic_handle_irq"));
 
     SHOW(define("p:kpri/named do_sys_openat2+8"));
     SHOW(define("p do_sys_openat2+4"));

@@ -12,8 +12,9 @@ import rk
 MEASURED = {
     "getpid": 520, "no_call": 472, "yield": 1119, "write_null": 835, "mmap_munmap": 13851, "anonymous_fault": 4143,
     "kill_ignored": 1507, "kill_handled": 6623, "ioctl_disable_off": 1255, "ioctl_enable_disable": 5512, "read_off": 1290,
-    "read_on": 1636, "sample_ip": 1848, "tick": 3431, "breakpoint": 1209, "watchpoint": 1214, "kprobe_getpid": 1613,
-    "kretprobe_getpid": 1857, "uprobe_nop": 2402, "uprobe_ret": 1624, "uretprobe": 3700,
+    "read_on": 1636, "sample_ip": 1848, "sample_regs": 5094, "sample_regs_stack": 8249, "sigtrap": 7982,
+    "tick": 3431, "breakpoint": 1209, "watchpoint": 1214, "kprobe_getpid": 1613, "kretprobe_getpid": 1857,
+    "uprobe_nop": 2402, "uprobe_ret": 1624, "uretprobe": 3700,
 }
 TOLERANCE = 0.05
 SLACK = 25  # the loop around an operation is taken off as a round number

@@ -34,6 +34,7 @@ struct World {
             if (!t.dead && (t.perf_event_ctxp[0] || t.perf_event_ctxp[1])) perf.perf_event_exit_task(t);
         CHECK(p().nr_live_events == 0);
         CHECK(p().nr_live_contexts == 0);
+        CHECK(p().nr_live_buffers() == 0);
         CHECK(p().counts.perf_sched_count == 0);
         CHECK(k.stack.empty());
         CHECK(k.pages_in_use == 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/cpufreq/cpufreq.h"
 
+#include "kernel_events/trace/tracepoints.h"
 #include "sim/os/kernel.h"
 
 #include <algorithm>
@@ -73,6 +74,7 @@ void CpuFreq::set_policy(CpuFreqPolicy& p) {
         const auto above = std::upper_bound(p.table.begin(), p.table.end(), p.max);
         if (above != p.table.end()) p.max = *above;
     }
+    os_.tracepoints().trace_cpu_frequency_limits(p.min, p.max, p.cpu);
     govern(p);
 }
 
@@ -113,6 +115,7 @@ void CpuFreq::target(CpuFreqPolicy& p, unsigned khz) {
     for (int c = 0; c < os_.num_cpus(); ++c) {
         if (!(p.cpus >> c & 1)) continue;
         os_.pcpu(c).core->set_frequency(std::uint64_t{khz} * 1000);
+        os_.tracepoints().trace_cpu_frequency(khz, c);
     }
 }
 

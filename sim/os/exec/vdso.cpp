@@ -239,7 +239,7 @@ void build(std::uint8_t* page) {
 
 } // namespace
 
-Vdso::Vdso(Kernel& k) : os_(k), text_(k.pages().alloc()), data_(k.pages().alloc()) {
+Vdso::Vdso(Kernel& k) : os_(k), text_(k.pages().alloc(Gfp::kernel)), data_(k.pages().alloc(Gfp::kernel)) {
     build(k.pages().host(text_));
     write_data(0);
 }

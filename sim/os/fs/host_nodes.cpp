@@ -167,6 +167,7 @@ bool HostFile::evict(std::uint64_t index) {
     const auto it = pages_.find(index);
     if (it == pages_.end()) return true;
     if (it->second.dirty || services().pages().refs(it->second.pa) > 1) return false;
+    page_cache_changed(index, it->second.pa, false);
     services().pages().put(it->second.pa);
     pages_.erase(it);
     cold_.insert(index);

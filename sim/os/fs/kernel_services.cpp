@@ -2,6 +2,7 @@
 // FsServices by the simulated kernel, and make_vfs.
 #include "sim/os/fs/kernel_services.h"
 
+#include "kernel_events/trace/tracepoints.h"
 #include "sim/os/cgroup/cgroup_fs.h"
 #include "sim/os/fs/mount_types.h"
 #include "sim/os/fs/procfs.h"
@@ -57,6 +58,19 @@ class KernelServices final : public FsServices {
     }
     void unmap_mapping_range(const Inode& inode, std::uint64_t first) override {
         if (in_task()) k_.unmap_mapping_range(inode, first);
+    }
+    void page_cache_changed(PhysAddr pa, std::uint64_t ino, std::uint32_t dev, std::uint64_t index,
+                            bool added) override {
+        ke::Tracepoints& trace = k_.tracepoints();
+        const bool wanted = trace.enabled(added ? ke::Tracepoint::mm_filemap_add_to_page_cache
+                                                : ke::Tracepoint::mm_filemap_delete_from_page_cache);
+        if (!wanted || !in_task()) return;
+        IrqGuard guard(k_); // the cache's map must not change meanwhile
+        if (added) {
+            trace.trace_mm_filemap_add_to_page_cache(pa.v >> kPageShift, ino, index, dev);
+        } else {
+            trace.trace_mm_filemap_delete_from_page_cache(pa.v >> kPageShift, ino, index, dev);
+        }
     }
     std::int64_t wait(WaitQueueHead& wq, const std::function<bool()>& cond, std::uint64_t deadline_ns) override {
         return k_.wait_event_interruptible_until(wq, cond, deadline_ns);

@@ -21,7 +21,7 @@ int PagedNode::get_page(std::uint64_t index, PhysAddr& out, bool& filled) {
     }
     if (const int err = reserve(); err) return err;
     PageAllocator& pages = services().pages();
-    const PhysAddr pa = pages.alloc();
+    const PhysAddr pa = pages.alloc(Gfp::readahead);
     if (pa.v == 0) {
         released(1);
         return -ENOMEM;
@@ -33,9 +33,15 @@ int PagedNode::get_page(std::uint64_t index, PhysAddr& out, bool& filled) {
     }
     services().page_access(pa, 0, true); // what was decoded of the page's former contents is void
     pages_[index] = {pa, false};
+    page_cache_changed(index, pa, true);
     out = pa;
     filled = true;
     return 0;
+}
+
+void PagedNode::page_cache_changed(std::uint64_t index, PhysAddr pa, bool added) {
+    // The kernel's own dev_t: 12 bits of major, 20 of minor number.
+    services().page_cache_changed(pa, ino, fs.dev_major << 20 | fs.dev_minor, index, added);
 }
 
 PhysAddr PagedNode::page(std::uint64_t index, bool& major) {
@@ -135,8 +141,10 @@ int PagedNode::zero_range(std::uint64_t from, std::uint64_t to) {
 
 void PagedNode::drop_from(std::uint64_t first_index) {
     std::uint64_t n = 0;
-    for (auto it = pages_.lower_bound(first_index); it != pages_.end(); it = pages_.erase(it), ++n)
+    for (auto it = pages_.lower_bound(first_index); it != pages_.end(); it = pages_.erase(it), ++n) {
+        page_cache_changed(it->first, it->second.pa, false);
         services().pages().put(it->second.pa);
+    }
     if (n) released(n);
 }
 

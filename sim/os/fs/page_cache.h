@@ -71,6 +71,7 @@ class PagedNode : public Node {
 
     int get_page(std::uint64_t index, PhysAddr& out, bool& filled);
     void drop_from(std::uint64_t first_index);
+    void page_cache_changed(std::uint64_t index, PhysAddr pa, bool added);
     void drop_all();
 
     std::map<std::uint64_t, Slot> pages_;

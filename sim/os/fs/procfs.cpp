@@ -43,6 +43,7 @@ void add_procfs(VfsImpl& vfs, Kernel& kernel) {
     fs->set_root(std::make_shared<ProcRoot>(*fs, vfs, kernel));
     add_proc_files(*fs, vfs, kernel);
     add_proc_sys(*fs, vfs, kernel);
+    add_proc_net(*fs, vfs);
     vfs.mount(fs, fs->root(), "/proc", false, "proc");
     vfs.add_tree("/proc", fs);
 }

@@ -12,6 +12,8 @@ struct Vma;
 void add_procfs(VfsImpl& vfs, Kernel& kernel);
 /// Files of the root folder that are not about tasks (proc_files.cpp), and /proc/sys (proc_sys.cpp).
 void add_proc_files(AttrFs& fs, VfsImpl& vfs, Kernel& kernel);
+/// /proc/net (proc_net.cpp).
+void add_proc_net(AttrFs& fs, VfsImpl& vfs);
 void add_proc_sys(AttrFs& fs, VfsImpl& vfs, Kernel& kernel);
 /// Folder of the tasks in the root, by number, self and thread-self (proc_pid.cpp).
 /// with the numbers of a pid namespace (null: the initial one).

@@ -44,6 +44,11 @@ class FsServices {
     virtual void charge(std::uint32_t instructions) = 0;
     /// The kernel reads or writes this part of a page (caches see it). A write drops decoded code of the page.
     virtual void page_access(PhysAddr pa, std::uint64_t bytes, bool write) = 0;
+    /// A page of a file came into the page cache or leaves it (tracepoints of filemap).
+    virtual void page_cache_changed(PhysAddr pa, std::uint64_t ino, std::uint32_t dev, std::uint64_t index,
+                                    bool added) {
+        (void)pa, (void)ino, (void)dev, (void)index, (void)added;
+    }
 
     /// The file's pages from `first` on go away: no mapping keeps them, nor private copies of them.
     virtual void unmap_mapping_range(const Inode& inode, std::uint64_t first) { (void)inode, (void)first; }

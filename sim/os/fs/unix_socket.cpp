@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/fs/unix_socket.h"
 
+#include "sim/os/fs/net_socket.h"
 #include "sim/os/kernel.h"
 
 #include <sys/ioctl.h>
@@ -331,7 +332,7 @@ std::int64_t UnixSocket::write(std::span<const std::uint8_t> from) {
 }
 
 std::int64_t UnixSocket::ioctl(std::uint32_t cmd, std::uint64_t arg) {
-    if (cmd != FIONREAD && cmd != TIOCOUTQ) return -ENOTTY;
+    if (cmd != FIONREAD && cmd != TIOCOUTQ) return device_ioctl(s, cmd, arg);
     if (cmd == FIONREAD && state == State::listening) return -EINVAL;
     std::size_t n = in_flight_;
     if (cmd == FIONREAD) {

@@ -15,6 +15,7 @@
 namespace rkperf::os {
 
 class UnixSocket;
+struct Network;
 class Namespaces;
 struct UserNamespace;
 
@@ -115,6 +116,7 @@ class VfsImpl final : public Vfs {
     /// Sockets by their abstract names.
     using SocketNames = std::map<std::string, std::weak_ptr<UnixSocket>>;
     const std::shared_ptr<SocketNames>& abstract_names() const { return socket_names_; }
+    Network& network(); ///< what other sockets share (proc_net.cpp)
     std::uint32_t next_minor() { return ++minor_; }
     HostFs& host() { return *host_; }
     std::map<const void*, const void*>& lock_waits() { return lock_waits_; }
@@ -159,6 +161,7 @@ class VfsImpl final : public Vfs {
     std::map<std::string, FsType> fs_types_;
     std::uint64_t anon_ino_{15000};
     std::shared_ptr<SocketNames> socket_names_{std::make_shared<SocketNames>()};
+    std::shared_ptr<Network> network_;
     std::uint32_t minor_{20};
     int mount_id_{20};
     std::map<int, IoCounts> process_io_, thread_io_;

@@ -55,7 +55,7 @@ std::optional<PhysAddr> AddressSpace::poke_page(std::uint64_t addr) {
     if (present && (shared || pages.refs(d::address(*pte, 3)) == 1)) return d::address(*pte, 3);
     std::array<std::uint8_t, kPageSize> now;
     if (!peek_page(page, now)) return std::nullopt;
-    const PhysAddr pa = pages.alloc();
+    const PhysAddr pa = pages.alloc(Gfp::copy);
     if (!pa.v) return std::nullopt;
     std::memcpy(pages.host(pa), now.data(), kPageSize);
     if (present) {

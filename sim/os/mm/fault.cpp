@@ -181,7 +181,7 @@ AddressSpace::Step AddressSpace::fault_in(const Found& v, std::uint64_t page, bo
         return Step::done;
     };
     const auto fresh_copy = [&](PhysAddr from) {
-        const PhysAddr pa = pages.alloc();
+        const PhysAddr pa = pages.alloc(from.v ? Gfp::copy : Gfp::zeroed);
         if (!pa.v) return pa;
         { Frame alloc(os_, KernelSymbol::__alloc_pages); }
         Frame fill(os_, from.v ? KernelSymbol::copy_page : KernelSymbol::clear_page);

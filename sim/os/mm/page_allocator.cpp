@@ -22,7 +22,7 @@ std::uint64_t PageAllocator::scattered(std::uint64_t n) const {
     return piece << kPieceBits | x << kGroupBits | (n & kInGroup);
 }
 
-PhysAddr PageAllocator::alloc() {
+PhysAddr PageAllocator::alloc(Gfp gfp) {
     std::uint64_t index;
     if (!free_.empty()) {
         index = free_.back();
@@ -36,7 +36,9 @@ PhysAddr PageAllocator::alloc() {
     }
     refs_[index] = 1;
     --free_count_;
-    return PhysAddr(first_.v + (index << kPageShift));
+    const PhysAddr page(first_.v + (index << kPageShift));
+    if (watch_) watch_(page, &gfp);
+    return page;
 }
 
 void PageAllocator::get(PhysAddr page) { ++refs_[(page.v - first_.v) >> kPageShift]; }
@@ -44,6 +46,7 @@ void PageAllocator::get(PhysAddr page) { ++refs_[(page.v - first_.v) >> kPageShi
 void PageAllocator::put(PhysAddr page) {
     const std::uint64_t index = (page.v - first_.v) >> kPageShift;
     if (--refs_[index]) return;
+    if (watch_) watch_(page, nullptr);
     free_.push_back(index);
     ++free_count_;
 }

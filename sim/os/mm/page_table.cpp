@@ -5,7 +5,7 @@ namespace rkperf::os {
 
 namespace d = mem::desc;
 
-PageTable::PageTable(PageAllocator& pages) : pages_(pages), root_(pages.alloc()) {}
+PageTable::PageTable(PageAllocator& pages) : pages_(pages), root_(pages.alloc(Gfp::table)) {}
 
 PageTable::~PageTable() { free_level(root_, d::kFirstLevel); }
 
@@ -24,7 +24,7 @@ std::uint64_t* PageTable::entry(std::uint64_t va, bool create) {
         std::uint64_t& e = table(pa)[d::index(VirtAddr(va), level)];
         if (!d::is_valid(e)) {
             if (!create) return nullptr;
-            const PhysAddr next = pages_.alloc();
+            const PhysAddr next = pages_.alloc(Gfp::table);
             if (!next.v) return nullptr;
             e = d::table(next);
         }

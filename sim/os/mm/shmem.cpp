@@ -28,7 +28,7 @@ PhysAddr ShmemInode::page(std::uint64_t index, bool& major) {
     if (index >= (bytes_ + kPageSize - 1) >> kPageShift) return PhysAddr(0);
     PhysAddr& pa = pages_[index];
     if (!pa.v) {
-        pa = os_.pages().alloc();
+        pa = os_.pages().alloc(Gfp::copy);
         { Frame alloc(os_, KernelSymbol::__alloc_pages); }
         Frame clear(os_, KernelSymbol::clear_page);
         os_.core().kernel_access(pa, kPageSize, true);

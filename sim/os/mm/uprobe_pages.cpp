@@ -79,7 +79,7 @@ int AddressSpace::replace_page(std::uint64_t address, std::uint32_t opcode, bool
     if (!v || !pte || !d::is_valid(*pte)) return -EAGAIN;
     PageAllocator& pages = os_.pages();
     const PhysAddr old = d::address(*pte, 3);
-    const PhysAddr fresh = pages.alloc();
+    const PhysAddr fresh = pages.alloc(Gfp::copy);
     if (!fresh.v) return -ENOMEM;
     std::memcpy(pages.host(fresh), pages.host(old), kPageSize);
     std::memcpy(pages.host(fresh) + (address & ~kPageMask), &opcode, sizeof opcode);
@@ -146,7 +146,7 @@ std::int64_t AddressSpace::install_xol_page(std::uint64_t hint) {
     v.name = "[uprobes]";
     v.kind = VmaKind::special;
     v.dont_copy = v.dont_expand = v.dont_dump = true;
-    const PhysAddr page = os_.pages().alloc();
+    const PhysAddr page = os_.pages().alloc(Gfp::zeroed);
     if (!page.v) return -ENOMEM;
     std::memcpy(os_.pages().host(page), &ke::UPROBE_SWBP_INSN, sizeof ke::UPROBE_SWBP_INSN);
     os_.core().kernel_access(page, kPageSize, true);

@@ -2,7 +2,8 @@
 // Namespaces (namespaces(7)): the objects, who owns them, and clone, unshare and setns. Numbers of processes and of users
 // are those of the initial namespaces everywhere in the kernel; they are translated where a program says or sees them.
 // What a uts and a user namespace holds is here; pid namespaces are in pid_namespace.h, mounts in fs/mnt_namespace.h. Of
-// ipc, net, cgroup and time namespaces there is only which is which: there are neither sockets nor System V objects to keep apart.
+// ipc, net, cgroup and time namespaces there is only which is which: all share the loopback device, and there are no System V
+// objects to keep apart.
 #pragma once
 
 #include "sim/os/task.h"

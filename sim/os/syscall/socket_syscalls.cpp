@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sockets: socket, socketpair, bind, listen, accept, connect, names, send, receive, options.
+// Sockets: socket, socketpair, bind, listen, accept, connect, names, send, receive, options. Here for AF_UNIX; those of
+// other families are handed to net_syscalls.cpp.
 #include "sim/os/fs/unix_socket.h"
-#include "sim/os/syscall/fs_common.h"
+#include "sim/os/syscall/net_syscalls.h"
 
 #include <sys/socket.h>
 #include <algorithm>
@@ -50,14 +51,17 @@ SocketPtr new_socket(Kernel& k, UnixSocket::Type type, std::uint64_t kind) {
 std::int64_t sys_socket(Kernel& k, Task& t, const SyscallArgs& a) {
     k.charge(kSocketCost);
     UnixSocket::Type type{};
-    if (const int e = check_kind(a[0], a[1], a[2], type); e) return e;
+    const int bad = check_kind(a[0], a[1], a[2], type);
+    if (bad == -EAFNOSUPPORT && net_family(a[0])) return net_socket(k, t, a);
+    if (bad) return bad;
     return new_fd(k, t, new_socket(k, type, a[1]), a[1] & abi::o_cloexec);
 }
 
 std::int64_t sys_socketpair(Kernel& k, Task& t, const SyscallArgs& a) {
     k.charge(kPairCost);
     UnixSocket::Type type{};
-    if (const int e = check_kind(a[0], a[1], a[2], type); e) return e;
+    const int bad = check_kind(a[0], a[1], a[2], type);
+    if (bad) return bad == -EAFNOSUPPORT && net_family(a[0]) ? -EOPNOTSUPP : bad;
     const SocketPtr one = new_socket(k, type, a[1]), two = new_socket(k, type, a[1]);
     UnixSocket::pair(*one, *two);
     const std::int64_t r = new_fd(k, t, one, a[1] & abi::o_cloexec);
@@ -147,6 +151,7 @@ int autobind(Kernel& k, UnixSocket& s, const SocketPtr& self) {
 
 std::int64_t sys_bind(Kernel& k, Task& t, const SyscallArgs& a) {
     k.charge(kSocketCost);
+    if (const NetPtr n = net_of_fd(t, a[0])) return net_bind(k, *n, a);
     SocketPtr s;
     if (const int e = socket_of_fd(t, a[0], s); e) return e;
     Address address;
@@ -175,6 +180,7 @@ std::int64_t sys_bind(Kernel& k, Task& t, const SyscallArgs& a) {
 
 std::int64_t sys_listen(Kernel& k, Task& t, const SyscallArgs& a) {
     k.charge(kCallCost);
+    if (const NetPtr n = net_of_fd(t, a[0])) return n->listen(static_cast<int>(a[1]));
     SocketPtr s;
     if (const int e = socket_of_fd(t, a[0], s); e) return e;
     return s->listen(static_cast<int>(a[1]));
@@ -183,6 +189,7 @@ std::int64_t sys_listen(Kernel& k, Task& t, const SyscallArgs& a) {
 std::int64_t do_accept(Kernel& k, Task& t, const SyscallArgs& a, std::uint64_t kind) {
     k.charge(kSocketCost);
     if (kind & ~static_cast<std::uint64_t>(abi::o_cloexec | abi::o_nonblock)) return -EINVAL;
+    if (const NetPtr n = net_of_fd(t, a[0])) return net_accept(k, t, *n, a, kind);
     SocketPtr s, got;
     if (const int e = socket_of_fd(t, a[0], s); e) return e;
     if (const int e = s->accept(s->nonblock(), got); e) return e;
@@ -195,6 +202,7 @@ std::int64_t sys_accept4(Kernel& k, Task& t, const SyscallArgs& a) { return do_a
 
 std::int64_t sys_connect(Kernel& k, Task& t, const SyscallArgs& a) {
     k.charge(kCallCost);
+    if (const NetPtr n = net_of_fd(t, a[0])) return net_connect(k, *n, a);
     SocketPtr s, to;
     if (const int e = socket_of_fd(t, a[0], s); e) return e;
     Address address;
@@ -209,6 +217,7 @@ std::int64_t sys_connect(Kernel& k, Task& t, const SyscallArgs& a) {
 
 std::int64_t sys_getsockname(Kernel& k, Task& t, const SyscallArgs& a) {
     k.charge(kCallCost);
+    if (const NetPtr n = net_of_fd(t, a[0])) return net_name(k, *n, a, false);
     SocketPtr s;
     if (const int e = socket_of_fd(t, a[0], s); e) return e;
     return a[1] ? put_address(k, a[1], a[2], s->name) : -EFAULT;
@@ -216,6 +225,7 @@ std::int64_t sys_getsockname(Kernel& k, Task& t, const SyscallArgs& a) {
 
 std::int64_t sys_getpeername(Kernel& k, Task& t, const SyscallArgs& a) {
     k.charge(kCallCost);
+    if (const NetPtr n = net_of_fd(t, a[0])) return net_name(k, *n, a, true);
     SocketPtr s;
     if (const int e = socket_of_fd(t, a[0], s); e) return e;
     const SocketPtr peer = s->peer();
@@ -225,6 +235,7 @@ std::int64_t sys_getpeername(Kernel& k, Task& t, const SyscallArgs& a) {
 
 std::int64_t sys_shutdown(Kernel& k, Task& t, const SyscallArgs& a) {
     k.charge(kCallCost);
+    if (const NetPtr n = net_of_fd(t, a[0])) return n->shutdown(static_cast<int>(a[1]));
     SocketPtr s;
     if (const int e = socket_of_fd(t, a[0], s); e) return e;
     if (s->type != UnixSocket::Type::dgram && s->state == UnixSocket::State::unconnected &&
@@ -300,6 +311,7 @@ std::int64_t send_from(Kernel& k, UnixSocket& s, UserBuffers& from, std::uint64_
 std::int64_t sys_sendto(Kernel& k, Task& t, const SyscallArgs& a) {
     k.charge(kCallCost);
     if (!k.access_ok(a[1], a[2])) return -EFAULT;
+    if (const NetPtr n = net_of_fd(t, a[0])) return net_sendto(k, *n, a);
     SocketPtr s;
     if (const int e = socket_of_fd(t, a[0], s); e) return e;
     UserBuffers b(k, a[1], std::min<std::uint64_t>(a[2], 0x7ffff000));
@@ -320,6 +332,7 @@ std::int64_t send_msg(Kernel& k, Task& t, UnixSocket& s, std::uint64_t at, std::
 
 std::int64_t sys_sendmsg(Kernel& k, Task& t, const SyscallArgs& a) {
     k.charge(kMessageCost);
+    if (const NetPtr n = net_of_fd(t, a[0])) return net_sendmsg(k, *n, a[1], static_cast<std::uint32_t>(a[2]));
     SocketPtr s;
     if (const int e = socket_of_fd(t, a[0], s); e) return e;
     return send_msg(k, t, *s, a[1], static_cast<std::uint32_t>(a[2]));
@@ -343,6 +356,7 @@ std::int64_t receive_into(UnixSocket& s, UserBuffers& to, std::uint32_t flags, U
 std::int64_t sys_recvfrom(Kernel& k, Task& t, const SyscallArgs& a) {
     k.charge(kCallCost);
     if (!k.access_ok(a[1], a[2])) return -EFAULT;
+    if (const NetPtr n = net_of_fd(t, a[0])) return net_recvfrom(k, *n, a);
     SocketPtr s;
     if (const int e = socket_of_fd(t, a[0], s); e) return e;
     UserBuffers b(k, a[1], std::min<std::uint64_t>(a[2], 0x7ffff000));
@@ -413,6 +427,7 @@ std::int64_t receive_msg(Kernel& k, Task& t, UnixSocket& s, std::uint64_t at, st
 
 std::int64_t sys_recvmsg(Kernel& k, Task& t, const SyscallArgs& a) {
     k.charge(kMessageCost);
+    if (const NetPtr n = net_of_fd(t, a[0])) return net_recvmsg(k, *n, a[1], static_cast<std::uint32_t>(a[2]));
     SocketPtr s;
     if (const int e = socket_of_fd(t, a[0], s); e) return e;
     return receive_msg(k, t, *s, a[1], static_cast<std::uint32_t>(a[2]));
@@ -434,17 +449,20 @@ std::int64_t many(Kernel& k, std::uint64_t at, std::uint64_t count, One&& one) {
 }
 
 std::int64_t sys_sendmmsg(Kernel& k, Task& t, const SyscallArgs& a) {
+    const NetPtr net = net_of_fd(t, a[0]);
     SocketPtr s;
-    if (const int e = socket_of_fd(t, a[0], s); e) return e;
+    if (const int e = net ? 0 : socket_of_fd(t, a[0], s); e) return e;
     return many(k, a[1], static_cast<std::uint32_t>(a[2]), [&](std::uint64_t at, std::int64_t) {
         k.charge(kMessageCost);
+        if (net) return net_sendmsg(k, *net, at, static_cast<std::uint32_t>(a[3]));
         return send_msg(k, t, *s, at, static_cast<std::uint32_t>(a[3]));
     });
 }
 
 std::int64_t sys_recvmmsg(Kernel& k, Task& t, const SyscallArgs& a) {
+    const NetPtr net = net_of_fd(t, a[0]);
     SocketPtr s;
-    if (const int e = socket_of_fd(t, a[0], s); e) return e;
+    if (const int e = net ? 0 : socket_of_fd(t, a[0], s); e) return e;
     std::uint64_t limit = ~0ull;
     if (a[4]) {
         if (const int e = get_timespec(k, a[4], limit); e) return e;
@@ -455,12 +473,14 @@ std::int64_t sys_recvmmsg(Kernel& k, Task& t, const SyscallArgs& a) {
         k.charge(kMessageCost);
         if (done && now_ns(k) >= limit) return -EAGAIN; // looked at between messages only
         const std::uint32_t now = done && flags & kWaitForOne ? flags | kDontWait : flags;
+        if (net) return net_recvmsg(k, *net, at, now & ~kWaitForOne);
         return receive_msg(k, t, *s, at, now & ~kWaitForOne);
     });
 }
 
 std::int64_t sys_getsockopt(Kernel& k, Task& t, const SyscallArgs& a) {
     k.charge(kCallCost);
+    if (const NetPtr n = net_of_fd(t, a[0])) return net_getsockopt(k, *n, a);
     SocketPtr s;
     if (const int e = socket_of_fd(t, a[0], s); e) return e;
     if (static_cast<int>(a[1]) != SOL_SOCKET) return -EOPNOTSUPP;
@@ -509,6 +529,7 @@ std::int64_t sys_getsockopt(Kernel& k, Task& t, const SyscallArgs& a) {
 
 std::int64_t sys_setsockopt(Kernel& k, Task& t, const SyscallArgs& a) {
     k.charge(kCallCost);
+    if (const NetPtr n = net_of_fd(t, a[0])) return net_setsockopt(k, *n, a);
     SocketPtr s;
     if (const int e = socket_of_fd(t, a[0], s); e) return e;
     if (static_cast<int>(a[4]) < 0) return -EINVAL;

@@ -69,6 +69,15 @@ TEST_CASE("flags and symbols") {
     CHECK(render(R"("%s", __print_symbolic(77, { 1, "ONE" }))") == "0x4d");
 }
 
+TEST_CASE("what the compiler would work out in formats of pages") {
+    CHECK(render(R"("%d %d", sizeof(struct page), sizeof((sizeof(struct page)) - 1))") == "64 8");
+    CHECK(render(R"("%d", ( __builtin_constant_p(sizeof(struct page)) ? 1 : __order_base_2(sizeof(struct page)) ))") ==
+          "6");
+    CHECK(render(R"("%d %d %d", __builtin_clzll(1), __ilog2_u32(63), __order_base_2(65))") == "63 5 7");
+    CHECK(render(R"("%s", __print_flags(0x18, "|", {( unsigned long)((( gfp_t)0x10u) | (( gfp_t)0x08u)), "BOTH"}, )"
+                 R"({( unsigned long)(( gfp_t)0x08u), "ONE"}))") == "BOTH");
+}
+
 TEST_CASE("a format that cannot be read shows its fields") {
     CHECK(render(R"("%d", no_such(1))").starts_with("[FAILED TO PARSE] small=0xfffffffe where="));
     CHECK(render(R"("%d %d", 1)").starts_with("[FAILED TO PARSE]"));

@@ -20,8 +20,8 @@ TEST_CASE("pages lie together by fours and else scattered, each given once") {
     mem::PhysicalMemory memory(PhysAddr(kFirst), kPages * kPageSize);
     PageAllocator pages(memory, PhysAddr(kFirst), kPages * kPageSize);
     std::vector<std::uint64_t> given;
-    for (std::uint64_t i = 0; i < kPages; ++i) given.push_back(pages.alloc().v);
-    CHECK(pages.alloc() == PhysAddr(0));
+    for (std::uint64_t i = 0; i < kPages; ++i) given.push_back(pages.alloc(os::Gfp::zeroed).v);
+    CHECK(pages.alloc(os::Gfp::zeroed) == PhysAddr(0));
     CHECK(pages.free_pages() == 0);
     CHECK(std::set(given.begin(), given.end()).size() == kPages);
     CHECK(*std::min_element(given.begin(), given.end()) == kFirst);
@@ -43,7 +43,7 @@ TEST_CASE("few pages already have all colours of a cache") {
     PageAllocator pages(memory, PhysAddr(kFirst), kPiece);
     // 512 KiB: the pages of an L2 of 512 KiB and 8 ways have 16 colours; a run of addresses would give each 8 pages.
     std::vector<unsigned> colours(16);
-    for (unsigned i = 0; i < 128; ++i) ++colours[pages.alloc().v / kPageSize % 16];
+    for (unsigned i = 0; i < 128; ++i) ++colours[pages.alloc(os::Gfp::zeroed).v / kPageSize % 16];
     for (const unsigned n : colours) {
         CHECK(n >= 2);
         CHECK(n <= 14);
@@ -53,14 +53,14 @@ TEST_CASE("few pages already have all colours of a cache") {
 TEST_CASE("a page that is given back comes again, empty") {
     mem::PhysicalMemory memory(PhysAddr(kFirst), kPiece);
     PageAllocator pages(memory, PhysAddr(kFirst), kPiece);
-    const PhysAddr p = pages.alloc();
+    const PhysAddr p = pages.alloc(os::Gfp::zeroed);
     *pages.host(p) = 7;
     pages.get(p);
     CHECK(pages.refs(p) == 2);
     pages.put(p);
-    CHECK(pages.alloc() != p);
+    CHECK(pages.alloc(os::Gfp::zeroed) != p);
     pages.put(p);
-    CHECK(pages.alloc() == p);
+    CHECK(pages.alloc(os::Gfp::zeroed) == p);
     CHECK(*pages.host(p) == 0);
     CHECK(pages.free_pages() == pages.total_pages() - 2);
 }
