@@ -122,37 +122,48 @@ std::uint8_t BranchPredictor::target_known_slow(std::uint64_t pc) {
     return params_.decode_bubble;
 }
 
-unsigned BranchPredictor::pass_through(std::uint64_t pc, unsigned lines) {
+unsigned BranchPredictor::pass_through(std::uint64_t pc, unsigned lines, bool& seen) {
     constexpr std::uint64_t kLine = 64, kInsns = 16;
     unsigned wrong = 0;
+    bool saw_all = true;
+    std::uint64_t path = path_; // only its low 16 bits count
     const std::uint64_t end = pc / kLine + lines;
     for (std::uint64_t line = (pc / kLine + 1) & ~std::uint64_t{1}; line < end; line += 2) {
-        // Anywhere in its line, so that all entries of direct-mapped parts get their share.
-        const std::uint64_t h = line * kInsns + (line * kMix >> 60);
         const std::uint64_t kind = line / 2 % 8;
         const bool taken = kind < 5;
+        if (seen & !taken) {
+            history_ <<= 1;
+            continue;
+        }
+        // Anywhere in its line, so that all entries of direct-mapped parts get their share.
+        const std::uint64_t h = line * kInsns + (line * kMix >> 60);
         // What code was called for decides the way of some branches: now and then it is another one.
         if (kind == 3 && ++passes_ % 16 == 0) {
             tagged(h << 2, !taken);
             ++wrong;
             history_ = history_ << 1 | !taken;
+            saw_all = false;
             continue;
         }
-        Bias& bias = bias_[h & (params_.bimodal - 1)];
-        const Bias now = taken ? Bias::always : Bias::never;
-        if (bias != now && bias != Bias::both) {
-            wrong += taken || bias != Bias::unseen;
-            bias = bias == Bias::unseen ? now : Bias::both;
+        if (!seen) {
+            Bias& bias = bias_[h & (params_.bimodal - 1)];
+            const Bias now = taken ? Bias::always : Bias::never;
+            if (bias != now && bias != Bias::both) {
+                wrong += taken || bias != Bias::unseen;
+                bias = bias == Bias::unseen ? now : Bias::both;
+            }
         }
         history_ = history_ << 1 | taken;
         if (!taken) continue;
-        path_ = (path_ << 3 ^ h) & 0xffff;
+        path = path << 3 ^ h;
         nano_[h & nano_mask_] = h << 2;
         std::uint64_t& micro = micro_[h & micro_mask_];
         // The large BTB needs not be asked for each: it has room.
-        if (micro != h << 2 && kind == 0) target_known_slow(h << 2);
+        if (kind == 0 && micro != h << 2) target_known_slow(h << 2);
         micro = h << 2;
     }
+    path_ = path & 0xffff;
+    seen |= saw_all;
     return wrong;
 }
 

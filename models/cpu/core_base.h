@@ -147,7 +147,8 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     /// Of the branch at `pc`, behind which `n` operations were issued in vain.
     void note_mispredict(Mispredict kind, std::uint64_t n, std::uint64_t pc, bool taken);
     /// Kernel code in so many lines of text was charged: what it leaves in the predictor. Returns how many were mispredicted.
-    virtual unsigned kernel_branches(std::uint64_t pc, unsigned lines) = 0;
+    /// `seen` is the charge's: see BranchPredictor::pass_through.
+    virtual unsigned kernel_branches(std::uint64_t pc, unsigned lines, bool& seen) = 0;
     /// Moves everything counted into the totals of the present level, but for what kernel code has, which is moved when
     /// somebody asks for it.
     void flush() const;
@@ -267,7 +268,8 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     }
     void spend(std::uint64_t instructions, std::uint64_t cycles);
     KernelCharge& charge_for(const KernelWork& work);
-    void touch_kernel_code(const KernelWork& work, unsigned lines, KernelFootprint& f);
+    void find_code(const KernelWork& work, KernelCharge& c) const;
+    void touch_kernel_code(const KernelCharge& c, KernelFootprint& f);
     void touch_kernel_data(const KernelWork& work, unsigned lines, bool lines_gone, KernelFootprint& f);
     KernelStalls stalls_of(const KernelFootprint& f) const;
     void add_footprint(const KernelFootprint& f, const KernelStalls& stalls, const KernelLanes& counts,

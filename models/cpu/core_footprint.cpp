@@ -62,6 +62,7 @@ KernelCharge& CoreBase::charge_for(const KernelWork& work) {
         if (work.function_bytes) lines = std::clamp<std::uint64_t>(work.function_bytes / kLineSize, 1, lines);
         c.lines = static_cast<unsigned>(lines);
         c.data_lines = std::min(k.data_lines, (work.loads + work.stores) / 8);
+        find_code(work, c);
     }
 
     const std::uint64_t indirect = b * k.branch_indirect, returns = b * k.branch_return;
@@ -114,10 +115,10 @@ void CoreBase::charge(const KernelWork& work) {
     cycles += work.extra_cycles;
     KernelFootprint f;
     if (c.code_seen != code_losses_) {
-        touch_kernel_code(work, c.lines, f);
+        touch_kernel_code(c, f);
         c.code_seen = code_losses_;
     }
-    f.mispredicts = kernel_branches(work.code_address, std::min(c.lines, work.branches));
+    f.mispredicts = kernel_branches(work.code_address, std::min(c.lines, work.branches), c.branches_seen);
     if (const bool lines_gone = c.data_seen != data_losses_; lines_gone || c.pages_seen != page_losses_) {
         touch_kernel_data(work, lines_gone ? c.data_lines : std::min(c.data_lines, kDataPages), lines_gone, f);
         c.data_seen = data_losses_;
@@ -140,30 +141,38 @@ void CoreBase::add_passes(KernelCharge& c) const {
 }
 
 /// The lines of its text that the code runs through, and their page. Always the same for the same piece of code.
-void CoreBase::touch_kernel_code(const KernelWork& work, unsigned lines, KernelFootprint& f) {
-    if (!lines) return;
+void CoreBase::find_code(const KernelWork& work, KernelCharge& c) const {
     const std::uint64_t begin = work.function_bytes ? work.function : work.code_address;
     const std::uint64_t circle =
-        work.function_bytes ? std::max<std::uint64_t>(work.function_bytes / kLineSize, 1) : lines;
+        work.function_bytes ? std::max<std::uint64_t>(work.function_bytes / kLineSize, 1) : c.lines;
     const std::uint64_t first = (work.code_address - begin) / kLineSize % circle;
-    const mem::Translation page =
-        memory_.translate_data(VirtAddr(layout::kImageVa + begin % layout::kTextBytes), false, true, cycle_);
-    std::uint64_t now = cycle_ + page.cycles;
     const std::uint64_t text = physical_.base().v + layout::kText;
+    c.page = layout::kImageVa + begin % layout::kTextBytes;
     // A function's lines are gone through in a circle, and the text may end among them.
-    const auto touch = [&](std::uint64_t line, std::uint64_t n) {
+    auto* piece = c.pieces.begin();
+    const auto add = [&](std::uint64_t line, std::uint64_t n) {
         const std::uint64_t at = (begin + line * kLineSize) % layout::kTextBytes & ~std::uint64_t{kLineSize - 1};
         const std::uint64_t before_end = std::min(n, (layout::kTextBytes - at) / kLineSize);
-        now = memory_.touch_code(PhysAddr(text + at), before_end, now);
-        now = memory_.touch_code(PhysAddr(text), n - before_end, now);
+        if (before_end) *piece++ = {text + at, before_end};
+        if (before_end < n) *piece++ = {text, n - before_end};
     };
-    const std::uint64_t before_wrap = std::min<std::uint64_t>(lines, circle - first);
-    touch(first, before_wrap);
-    touch(0, lines - before_wrap);
-    f.code = lines;
+    const std::uint64_t before_wrap = std::min<std::uint64_t>(c.lines, circle - first);
+    add(first, before_wrap);
+    add(0, c.lines - before_wrap);
+}
+
+void CoreBase::touch_kernel_code(const KernelCharge& c, KernelFootprint& f) {
+    if (!c.lines) return;
+    const mem::Translation page = memory_.translate_data(VirtAddr(c.page), false, true, cycle_);
+    std::uint64_t now = cycle_ + page.cycles;
+    for (const KernelCharge::Piece& p : c.pieces) {
+        if (!p.lines) break;
+        now = memory_.touch_code(PhysAddr(p.at), p.lines, now);
+    }
+    f.code = c.lines;
     f.code_tlb_wait = page.cycles;
     f.code_wait = now - cycle_ - page.cycles;
-    if (lines > 1) totals_.add(pmu_event::L1I_TLB, lines - 1);
+    if (c.lines > 1) totals_.add(pmu_event::L1I_TLB, c.lines - 1);
 }
 
 /// Lines of the CPU's stack and of data that belong to the function, and their two pages. Without `lines_gone` only these

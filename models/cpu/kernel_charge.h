@@ -73,11 +73,18 @@ constexpr std::uint64_t of(const KernelLanes& counts) {
 /// A piece of kernel code that was charged before: its share of events, and whether its footprint is still there. It is if
 /// nothing has left the caches and TLBs since it was touched as a whole.
 struct KernelCharge {
+    /// Successive lines of text, by physical address.
+    struct Piece {
+        std::uint64_t at{}, lines{};
+    };
     std::uint64_t code_address{~0ull}, function{};
     bool simple{}; ///< charged without timing
     std::uint32_t instructions{}, loads{}, stores{}, branches{};
     unsigned lines{}, data_lines{};                       ///< of text, and of data
+    std::uint64_t page{};                                 ///< virtual address in the page of the text
+    std::array<Piece, 4> pieces{};                        ///< the lines of text, up to the first empty one
     std::uint64_t code_seen{}, data_seen{}, pages_seen{}; ///< CoreBase's counts of losses at that time
+    bool branches_seen{};                                 ///< BranchPredictor::pass_through
     std::uint64_t cycles{};                               ///< in 1/kKernelRate
     KernelLanes counts{};
     std::uint64_t passes{};       ///< how often its counts are still to be added
