@@ -58,6 +58,12 @@ bool perf_filter(const TraceProbeEvent& event, const MmInfo* mm) {
                                               [&](const PerfEvent* e) { return e->hw.target->mm == mm; });
 }
 
+/// A thread that has ended has no memory any more, but its event, which another one of its process may have, counts on.
+bool made_for_thread_of(const TraceProbeEvent& event, const TaskBase& task) {
+    return std::any_of(event.perf_events.begin(), event.perf_events.end(),
+                       [&](const PerfEvent* e) { return e->hw.target->tgid == task.tgid; });
+}
+
 } // namespace
 
 std::string TraceUprobe::place() const {
@@ -309,10 +315,12 @@ int TraceUprobes::dispatch(TraceUprobe& tu, PtRegs& regs) {
     ++tu.nhit;
     if (tu.event->flag_trace && !tu.is_return) emit(tu, 0, regs.pc, regs);
     if (!tu.event->flag_profile) return 0;
-    // An inherited event may serve another thread than it was made for, and outlive that one: it counts all the same.
-    const bool here = events_.perf_events_here(tu.event->call);
-    if (!here && !perf_filter(*tu.event, k_.current()->mm)) return UPROBE_HANDLER_REMOVE;
-    if (!here && tu.args.empty()) return 0; // most consumers, when many threads have inherited an event
+    // Tasks that an event was inherited by swap contexts, so that one may run with an event made for the other. If that is
+    // another process, the filter knows only the other's memory and the hit is lost, as on Linux.
+    const TaskBase& task = *k_.current();
+    if (!perf_filter(*tu.event, task.mm) && !made_for_thread_of(*tu.event, task)) return UPROBE_HANDLER_REMOVE;
+    if (!events_.perf_events_here(tu.event->call) && tu.args.empty())
+        return 0; // most consumers, when many threads have inherited an event
     KernelFrame perf(k_, KernelSymbol::uprobe_perf_func);
     if (!tu.is_return) emit(tu, 0, regs.pc, regs);
     return 0;

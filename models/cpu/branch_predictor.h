@@ -73,8 +73,9 @@ class BranchPredictor {
         return params_.nano_bubble;
     }
     /// Code that is not executed one by one passes through these lines of text: one branch in every second line, always the
-    /// same ones. Most are taken, some change their minds. Returns how many were mispredicted.
-    unsigned pass_through(std::uint64_t pc, unsigned lines);
+    /// same ones. Most are taken, some change their minds. Returns how many were mispredicted. `seen`: these lines were passed
+    /// through before, and what the branches do is known; set once that is so, for nothing makes it unknown.
+    unsigned pass_through(std::uint64_t pc, unsigned lines, bool& seen);
     /// Forgets the return stack (it is not kept over exceptions).
     void exception() { depth_ = 0; }
 

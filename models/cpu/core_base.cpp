@@ -57,6 +57,10 @@ CoreBase::CoreBase(sc_core::sc_module_name name, const CoreConfig& config, const
     stalls_.deadline = &deadline_;
     simple_line_.state = mem::CacheLine::State::modified;
     totals_.set_level(ExceptionLevel::el1);
+    sysreg_extension_.cpu = config.cpu;
+    sysreg_payload_.set_extension(&sysreg_extension_);
+    sysreg_payload_.set_data_length(8);
+    sysreg_payload_.set_streaming_width(8);
     memory_.set_listener(this);
     memory_.set_clock(&clock_);
     memory_.set_recency_clock(&recency_);
@@ -66,7 +70,7 @@ CoreBase::CoreBase(sc_core::sc_module_name name, const CoreConfig& config, const
     sc_core::sc_spawn([this] { main(); }, "run", &options);
 }
 
-CoreBase::~CoreBase() = default;
+CoreBase::~CoreBase() { sysreg_payload_.clear_extension(&sysreg_extension_); }
 
 void CoreBase::main() {
     if (!software_) throw std::logic_error(std::string(name()) + ": no software was set");
@@ -123,6 +127,10 @@ void CoreBase::flush() const {
 void CoreBase::flush_kernel() const {
     if (!kernel_counts_) return;
     kernel_counts_ = false;
+    for (; passed_; passed_ = passed_->passed_before) {
+        add_passes(*passed_);
+        passed_->listed = false;
+    }
     EventTotals::Row& row = totals_.row(ExceptionLevel::el1);
     for (std::size_t i = 0; i < kKernelLanes.size(); ++i) {
         const std::uint64_t n = kernel_lanes_[i] / kKernelRate;
@@ -258,12 +266,9 @@ bool CoreBase::armed_hit() const {
 void CoreBase::set_limits() {
     std::uint64_t deadline = ~std::uint64_t{0};
     std::int64_t budget = kMaxBudget;
-    const auto until = [&](Picoseconds t) {
-        if (t != kNever) deadline = std::min(deadline, clock_.cycle_at(t).v);
-    };
-    for (const DeadlineSource* s : sources_) until(s->next_deadline());
-    if (!irq_masked_) until(quantum_end_);
-    if (!daif_i_ && irq_level_) until(irq_when_);
+    for (const Source& s : sources_) deadline = std::min(deadline, cycle_of(s));
+    if (!irq_masked_) deadline = std::min(deadline, cycle_of(quantum_end_, quantum_moment_));
+    if (!daif_i_ && irq_level_) deadline = std::min(deadline, cycle_of(irq_when_, irq_moment_));
     stalls_.stop_at.fill(~std::uint64_t{0});
     stalls_.armed = false;
     for (const Armed& a : armed_) {
@@ -300,8 +305,8 @@ void CoreBase::set_limits() {
 void CoreBase::settle() {
     if (user_counts_ || !armed_.empty()) flush(); // nobody else looks at the totals before asking for them
     for (;;) {
-        for (DeadlineSource* s : sources_)
-            while (due(s->next_deadline())) s->advance_to(now());
+        for (const Source& s : sources_)
+            while (due(s)) s.source->advance_to(now());
         totals_.dirty = false;
         if (rearm_) read_armed();
         if (!armed_hit()) break;
@@ -317,7 +322,13 @@ void CoreBase::settle() {
 void CoreBase::set_frequency(std::uint64_t hertz) {
     if (hertz == clock_.hertz()) return;
     clock_.set_hertz(hertz, Cycles(cycle_));
+    clock_changed();
     stop_soon();
+}
+
+void CoreBase::clock_changed() {
+    for (const Source& s : sources_) s.next = {};
+    quantum_moment_ = irq_moment_ = {};
 }
 
 void CoreBase::set_quantum(Picoseconds quantum) {
@@ -357,7 +368,7 @@ void CoreBase::kernel_boundary() {
     for (;;) {
         if (!daif_i_ && irq_due())
             take_irq_at_el1();
-        else if (!irq_masked_ && due(quantum_end_))
+        else if (!irq_masked_ && quantum_due())
             yield();
         else
             break;
@@ -406,7 +417,7 @@ void CoreBase::wait_for_interrupt() {
     const Picoseconds start = now();
     while (!irq_signalled()) {
         Picoseconds wake = irq_level_ ? irq_when_ : kNever;
-        for (const DeadlineSource* s : sources_) wake = std::min(wake, s->next_deadline());
+        for (const Source& s : sources_) wake = std::min(wake, s.source->next_deadline());
         const Picoseconds global(sc_core::sc_time_stamp().value());
         waiting_ = true;
         if (wake == kNever) {
@@ -418,12 +429,13 @@ void CoreBase::wait_for_interrupt() {
         const Picoseconds t(sc_core::sc_time_stamp().value());
         if (t > now() && quirks_.cycles_stand_in_wfi) {
             clock_.resume_at(Cycles(cycle_), t); // the clock stood still: the same cycle begins at the present time
+            clock_changed();
         } else if (t > now()) {
             cycle_ = clock_.cycle_at(t).v;
             settle();
         }
-        for (DeadlineSource* s : sources_)
-            if (due(s->next_deadline())) s->advance_to(now());
+        for (const Source& s : sources_)
+            if (due(s)) s.source->advance_to(now());
     }
     stats_.idle_time_ps += (now() - start).v;
     quantum_end_ = now() + quantum_;
@@ -535,7 +547,7 @@ void CoreBase::lose(const Loss& l) {
 CoreBase::Next CoreBase::user_boundary(const DecodedOp* op) {
     if (op && debug_active_) debug_->stepped(op->insn.kind == a64::InsnKind::exclusive_load);
     settle();
-    while (!irq_due() && due(quantum_end_)) {
+    while (!irq_due() && quantum_due()) {
         yield();
         settle();
     }

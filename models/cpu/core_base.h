@@ -38,7 +38,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     mem::CoreMemory& memory() override { return memory_; }
     void set_software(Software& software) override { software_ = &software; }
     void set_overflow_monitor(OverflowMonitor& pmu) override { monitor_ = &pmu; }
-    void add_deadline_source(DeadlineSource& source) override { sources_.push_back(&source); }
+    void add_deadline_source(DeadlineSource& source) override { sources_.push_back({&source, {}}); }
     void set_debug_monitor(DebugMonitor& debug) override { debug_ = &debug; }
     DebugMonitor* debug_monitor() override { return debug_; }
     void debug_changed() override;
@@ -57,7 +57,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     void set_irq_mask(bool masked) override;
     void set_priority_mask(bool masked) override;
     void mask_nmi(bool masked) override;
-    bool irq_signalled() const override { return irq_level_ && due(irq_when_); }
+    bool irq_signalled() const override { return irq_due(); }
     void wait_for_interrupt() override;
     void tlb_invalidate(std::uint32_t asid, std::uint64_t vpn) override;
     void code_changed(PhysAddr page) override;
@@ -147,7 +147,8 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     /// Of the branch at `pc`, behind which `n` operations were issued in vain.
     void note_mispredict(Mispredict kind, std::uint64_t n, std::uint64_t pc, bool taken);
     /// Kernel code in so many lines of text was charged: what it leaves in the predictor. Returns how many were mispredicted.
-    virtual unsigned kernel_branches(std::uint64_t pc, unsigned lines) = 0;
+    /// `seen` is the charge's: see BranchPredictor::pass_through.
+    virtual unsigned kernel_branches(std::uint64_t pc, unsigned lines, bool& seen) = 0;
     /// Moves everything counted into the totals of the present level, but for what kernel code has, which is moved when
     /// somebody asks for it.
     void flush() const;
@@ -228,8 +229,24 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     static constexpr unsigned kFetchPages = 64;
 
     void main();
-    bool due(Picoseconds t) const { return t != kNever && clock_.cycle_at(t).v <= cycle_; }
-    bool irq_due() const { return irq_level_ && due(irq_when_); }
+    /// A time that is asked for often, and the cycle it is due at (~0: never). clock_changed() makes it forget.
+    struct Moment {
+        Picoseconds at{kNever};
+        std::uint64_t cycle{~0ull};
+    };
+    struct Source {
+        DeadlineSource* source{};
+        mutable Moment next;
+    };
+    std::uint64_t cycle_of(Picoseconds t, Moment& known) const {
+        if (t != known.at) known = {t, clock_.cycle_at(t).v};
+        return known.cycle;
+    }
+    std::uint64_t cycle_of(const Source& s) const { return cycle_of(s.source->next_deadline(), s.next); }
+    bool due(const Source& s) const { return cycle_of(s) <= cycle_; }
+    bool quantum_due() const { return cycle_of(quantum_end_, quantum_moment_) <= cycle_; }
+    bool irq_due() const { return irq_level_ && cycle_of(irq_when_, irq_moment_) <= cycle_; }
+    void clock_changed();
     /// Timers, wraps, and what they cause; then the limits of further execution.
     void settle();
     void read_armed();
@@ -251,10 +268,14 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     }
     void spend(std::uint64_t instructions, std::uint64_t cycles);
     KernelCharge& charge_for(const KernelWork& work);
-    void touch_kernel_code(const KernelWork& work, unsigned lines, KernelFootprint& f);
+    void find_code(const KernelWork& work, KernelCharge& c) const;
+    void touch_kernel_code(const KernelCharge& c, KernelFootprint& f);
     void touch_kernel_data(const KernelWork& work, unsigned lines, bool lines_gone, KernelFootprint& f);
-    std::uint64_t add_footprint(const KernelFootprint& f, KernelLanes& counts) const;
-    void run_charge(std::uint64_t instructions, std::uint64_t cycles, const KernelLanes& counts);
+    KernelStalls stalls_of(const KernelFootprint& f) const;
+    void add_footprint(const KernelFootprint& f, const KernelStalls& stalls, const KernelLanes& counts,
+                       KernelLanes& to) const;
+    void add_passes(KernelCharge& c) const;
+    void run_charge(KernelCharge& c, std::uint64_t cycles, const KernelFootprint* f);
     void note_wrong_path(std::uint64_t pc, std::uint64_t n);
     SysRegOutcome transact(SysReg reg, std::uint64_t& value, bool write, ExceptionLevel el);
     unsigned sysreg_cost(SysReg reg, bool write) const;
@@ -295,7 +316,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
 
     Software* software_{};
     OverflowMonitor* monitor_{};
-    std::vector<DeadlineSource*> sources_;
+    std::vector<Source> sources_;
     DebugMonitor* debug_{};
     bool debug_active_{}, watching_{};
     /// The present fetch page may hold an instruction to stop at: budget_ is 0 so that every block is looked at, and
@@ -309,6 +330,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     Picoseconds quantum_end_{};
     bool irq_level_{};
     Picoseconds irq_when_{};
+    mutable Moment quantum_moment_, irq_moment_; ///< of quantum_end_ and irq_when_
     bool irq_masked_{true}; ///< the core does not yield
     bool daif_i_{true};     ///< what is signalled is not taken; the same unless software masks by priority
     bool waiting_{};
@@ -327,11 +349,13 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     std::uint64_t kernel_function_{}, kernel_function_bytes_{}; ///< of the work being charged
     std::uint64_t kernel_cycles_{};                             ///< what is left of a cycle, in 1/kKernelRate
     std::vector<KernelCharge> kernel_charges_;
+    mutable KernelCharge* passed_{}; ///< charges whose counts are still to be added, the last one first
     /// Things lost so far that kernel code may have left in L1I and instruction TLB, in the L1D, and in the data TLB.
     std::uint64_t code_losses_{1}, data_losses_{1}, page_losses_{1};
     bool interrupted_{};         ///< the last exit from EL0 was for an interrupt
     std::uint64_t bus_cycles_{}; ///< what the target of the last transaction added
     tlm::tlm_generic_payload sysreg_payload_;
+    SysRegExtension sysreg_extension_;
     CoreStats stats_;
 };
 

@@ -43,13 +43,18 @@ KernelCharge& CoreBase::charge_for(const KernelWork& work) {
         c.loads == work.loads && c.stores == work.stores && c.branches == work.branches && c.simple == simple_)
         return c;
 
+    add_passes(c);
+    KernelCharge* const before = c.passed_before;
+    const bool listed = c.listed;
     c = KernelCharge{.code_address = work.code_address,
                      .function = work.function,
                      .simple = simple_,
                      .instructions = work.instructions,
                      .loads = work.loads,
                      .stores = work.stores,
-                     .branches = work.branches};
+                     .branches = work.branches,
+                     .passed_before = before,
+                     .listed = listed};
     const KernelRates& k = tables_.kernel;
     const std::uint64_t n = work.instructions, b = work.branches;
     if (physical_.contains(PhysAddr(physical_.base().v + layout::kText), layout::kEnd - layout::kText)) {
@@ -57,6 +62,7 @@ KernelCharge& CoreBase::charge_for(const KernelWork& work) {
         if (work.function_bytes) lines = std::clamp<std::uint64_t>(work.function_bytes / kLineSize, 1, lines);
         c.lines = static_cast<unsigned>(lines);
         c.data_lines = std::min(k.data_lines, (work.loads + work.stores) / 8);
+        find_code(work, c);
     }
 
     const std::uint64_t indirect = b * k.branch_indirect, returns = b * k.branch_return;
@@ -104,51 +110,69 @@ void CoreBase::charge(const KernelWork& work) {
     const std::uint64_t scaled_cycles = c.cycles + kernel_cycles_;
     std::uint64_t cycles = scaled_cycles / kKernelRate;
     kernel_cycles_ = scaled_cycles % kKernelRate;
-    if (simple_) return run_charge(work.instructions, cycles, c.counts);
+    if (simple_) return run_charge(c, cycles, nullptr);
 
     cycles += work.extra_cycles;
     KernelFootprint f;
     if (c.code_seen != code_losses_) {
-        touch_kernel_code(work, c.lines, f);
+        touch_kernel_code(c, f);
         c.code_seen = code_losses_;
     }
-    f.mispredicts = kernel_branches(work.code_address, std::min(c.lines, work.branches));
+    f.mispredicts = kernel_branches(work.code_address, std::min(c.lines, work.branches), c.branches_seen);
     if (const bool lines_gone = c.data_seen != data_losses_; lines_gone || c.pages_seen != page_losses_) {
         touch_kernel_data(work, lines_gone ? c.data_lines : std::min(c.data_lines, kDataPages), lines_gone, f);
         c.data_seen = data_losses_;
         c.pages_seen = page_losses_;
     }
-    if (!f.any()) return run_charge(work.instructions, cycles, c.counts);
-    KernelLanes counts = c.counts;
-    cycles += add_footprint(f, counts);
-    run_charge(work.instructions, cycles, counts);
+    run_charge(c, cycles, f.any() ? &f : nullptr);
+}
+
+KernelStalls CoreBase::stalls_of(const KernelFootprint& f) const {
+    const KernelRates& k = tables_.kernel;
+    return {.code = (f.code_wait + f.code_tlb_wait) * k.code_wait / kKernelRate,
+            .data = (f.data_wait + f.data_tlb_wait) * k.data_wait / kKernelRate,
+            .flushed = std::uint64_t{f.mispredicts} * k.mispredict_cycles};
+}
+
+void CoreBase::add_passes(KernelCharge& c) const {
+    if (!c.passes) return;
+    for (std::size_t i = 0; i < kernel_lanes_.size(); ++i) kernel_lanes_[i] += c.passes * c.counts[i];
+    c.passes = 0;
 }
 
 /// The lines of its text that the code runs through, and their page. Always the same for the same piece of code.
-void CoreBase::touch_kernel_code(const KernelWork& work, unsigned lines, KernelFootprint& f) {
-    if (!lines) return;
+void CoreBase::find_code(const KernelWork& work, KernelCharge& c) const {
     const std::uint64_t begin = work.function_bytes ? work.function : work.code_address;
     const std::uint64_t circle =
-        work.function_bytes ? std::max<std::uint64_t>(work.function_bytes / kLineSize, 1) : lines;
+        work.function_bytes ? std::max<std::uint64_t>(work.function_bytes / kLineSize, 1) : c.lines;
     const std::uint64_t first = (work.code_address - begin) / kLineSize % circle;
-    const mem::Translation page =
-        memory_.translate_data(VirtAddr(layout::kImageVa + begin % layout::kTextBytes), false, true, cycle_);
-    std::uint64_t now = cycle_ + page.cycles;
     const std::uint64_t text = physical_.base().v + layout::kText;
+    c.page = layout::kImageVa + begin % layout::kTextBytes;
     // A function's lines are gone through in a circle, and the text may end among them.
-    const auto touch = [&](std::uint64_t line, std::uint64_t n) {
+    auto* piece = c.pieces.begin();
+    const auto add = [&](std::uint64_t line, std::uint64_t n) {
         const std::uint64_t at = (begin + line * kLineSize) % layout::kTextBytes & ~std::uint64_t{kLineSize - 1};
         const std::uint64_t before_end = std::min(n, (layout::kTextBytes - at) / kLineSize);
-        now = memory_.touch_code(PhysAddr(text + at), before_end, now);
-        now = memory_.touch_code(PhysAddr(text), n - before_end, now);
+        if (before_end) *piece++ = {text + at, before_end};
+        if (before_end < n) *piece++ = {text, n - before_end};
     };
-    const std::uint64_t before_wrap = std::min<std::uint64_t>(lines, circle - first);
-    touch(first, before_wrap);
-    touch(0, lines - before_wrap);
-    f.code = lines;
+    const std::uint64_t before_wrap = std::min<std::uint64_t>(c.lines, circle - first);
+    add(first, before_wrap);
+    add(0, c.lines - before_wrap);
+}
+
+void CoreBase::touch_kernel_code(const KernelCharge& c, KernelFootprint& f) {
+    if (!c.lines) return;
+    const mem::Translation page = memory_.translate_data(VirtAddr(c.page), false, true, cycle_);
+    std::uint64_t now = cycle_ + page.cycles;
+    for (const KernelCharge::Piece& p : c.pieces) {
+        if (!p.lines) break;
+        now = memory_.touch_code(PhysAddr(p.at), p.lines, now);
+    }
+    f.code = c.lines;
     f.code_tlb_wait = page.cycles;
     f.code_wait = now - cycle_ - page.cycles;
-    if (lines > 1) totals_.add(pmu_event::L1I_TLB, lines - 1);
+    if (c.lines > 1) totals_.add(pmu_event::L1I_TLB, c.lines - 1);
 }
 
 /// Lines of the CPU's stack and of data that belong to the function, and their two pages. Without `lines_gone` only these
@@ -185,30 +209,29 @@ void CoreBase::touch_kernel_data(const KernelWork& work, unsigned lines, bool li
     }
 }
 
-/// What was looked up has been counted by the memory side; what was waited for adds to the stalls. Returns the cycles.
-std::uint64_t CoreBase::add_footprint(const KernelFootprint& f, KernelLanes& counts) const {
-    const KernelRates& k = tables_.kernel;
-    std::uint64_t& fetches = of<Lane::fetch>(counts);
-    fetches -= std::min(fetches, scaled(f.code));
-    of<Lane::read_hit>(counts) -= scaled(f.loads);
-    of<Lane::write_hit>(counts) -= scaled(f.stores);
-    of<Lane::read_slow>(counts) += scaled(f.loads);
-    of<Lane::write_slow>(counts) += scaled(f.stores);
+/// Adds to `to` what the footprint changes of a charge's counts: what was looked up has been counted by the memory side, and
+/// what was waited for adds to the stalls.
+void CoreBase::add_footprint(const KernelFootprint& f, const KernelStalls& stalls, const KernelLanes& counts,
+                             KernelLanes& to) const {
+    of<Lane::fetch>(to) -= std::min(of<Lane::fetch>(counts), scaled(f.code));
+    of<Lane::read_hit>(to) -= scaled(f.loads);
+    of<Lane::write_hit>(to) -= scaled(f.stores);
+    of<Lane::read_slow>(to) += scaled(f.loads);
+    of<Lane::write_slow>(to) += scaled(f.stores);
+    if (!stalls.sum() && !f.mispredicts) return;
 
-    const std::uint64_t code_all = f.code_wait + f.code_tlb_wait, data_all = f.data_wait + f.data_tlb_wait;
-    const std::uint64_t code = code_all * k.code_wait / kKernelRate, data = data_all * k.data_wait / kKernelRate;
-    const std::uint64_t flushed = f.mispredicts * k.mispredict_cycles;
-    of<Lane::stall_frontend>(counts) += scaled(code + flushed);
-    of<Lane::stall_frontend_cache>(counts) += portion(scaled(code), f.code_wait, code_all);
-    of<Lane::stall_frontend_tlb>(counts) += portion(scaled(code), f.code_tlb_wait, code_all);
-    of<Lane::stall_backend>(counts) += scaled(data);
-    of<Lane::stall_load>(counts) += scaled(data);
-    of<Lane::stall_load_cache>(counts) += portion(scaled(data), f.data_wait, data_all);
-    of<Lane::stall_load_tlb>(counts) += portion(scaled(data), f.data_tlb_wait, data_all);
-    add_mispredicts(k, scaled(f.mispredicts), counts);
-    std::uint64_t& wrong = of<Lane::cond_mispredict>(counts);
-    wrong = std::min(wrong, of<Lane::branch_cond>(counts));
-    return code + data + flushed;
+    const std::uint64_t code = scaled(stalls.code), data = scaled(stalls.data);
+    of<Lane::stall_frontend>(to) += scaled(stalls.code + stalls.flushed);
+    of<Lane::stall_frontend_cache>(to) += portion(code, f.code_wait, f.code_wait + f.code_tlb_wait);
+    of<Lane::stall_frontend_tlb>(to) += portion(code, f.code_tlb_wait, f.code_wait + f.code_tlb_wait);
+    of<Lane::stall_backend>(to) += data;
+    of<Lane::stall_load>(to) += data;
+    of<Lane::stall_load_cache>(to) += portion(data, f.data_wait, f.data_wait + f.data_tlb_wait);
+    of<Lane::stall_load_tlb>(to) += portion(data, f.data_tlb_wait, f.data_wait + f.data_tlb_wait);
+    if (!f.mispredicts) return;
+    add_mispredicts(tables_.kernel, scaled(f.mispredicts), to);
+    const std::uint64_t wrong = of<Lane::cond_mispredict>(counts) + scaled(f.mispredicts);
+    of<Lane::cond_mispredict>(to) -= wrong - std::min(wrong, of<Lane::branch_cond>(counts));
 }
 
 } // namespace rkperf::cpu

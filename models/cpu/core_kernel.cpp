@@ -115,18 +115,32 @@ void CoreBase::spend(std::uint64_t instructions, std::uint64_t cycles) {
     run_lump(l);
 }
 
-void CoreBase::run_charge(std::uint64_t instructions, std::uint64_t cycles, const KernelLanes& counts) {
+/// `f`: what the charge has looked up, or null.
+void CoreBase::run_charge(KernelCharge& c, std::uint64_t cycles, const KernelFootprint* f) {
+    KernelStalls stalls;
+    if (f) {
+        stalls = stalls_of(*f);
+        cycles += stalls.sum();
+    }
     if (armed_.empty() && !boundary_due() && deadline_ > cycle_ + cycles) {
-        std::uint64_t* __restrict to = kernel_lanes_.data();
-        for (std::size_t i = 0; i < kernel_lanes_.size(); ++i) to[i] += counts[i];
+        // Its counts are multiplied when somebody looks, as those of a block are.
+        ++c.passes;
+        if (!c.listed) {
+            c.listed = true;
+            c.passed_before = passed_;
+            passed_ = &c;
+        }
+        if (f) add_footprint(*f, stalls, c.counts, kernel_lanes_);
         kernel_counts_ = true;
         cycle_ += cycles;
-        walk_code(instructions);
+        walk_code(c.instructions);
         return;
     }
     flush_kernel();
+    KernelLanes counts = c.counts;
+    if (f) add_footprint(*f, stalls, c.counts, counts);
     Lump l;
-    l.units = instructions;
+    l.units = c.instructions;
     l.cycles = cycles;
     l.walks_code = true;
     for (std::size_t i = 0; i < kKernelLanes.size(); ++i) {
@@ -134,7 +148,7 @@ void CoreBase::run_charge(std::uint64_t instructions, std::uint64_t cycles, cons
         l.counts[i] = all / kKernelRate;
         kernel_lanes_[i] = all % kKernelRate;
     }
-    // `counts` may be gone after this: what runs here is charged, too.
+    // The record may be another one's after this: what runs here is charged, too.
     if (boundary_due()) kernel_boundary();
     run_lump(l);
 }
@@ -181,23 +195,19 @@ unsigned CoreBase::sysreg_cost(SysReg reg, bool write) const {
 SysRegOutcome CoreBase::transact(SysReg reg, std::uint64_t& value, bool write, ExceptionLevel el) {
     // Made once: no target asks back while it answers.
     tlm::tlm_generic_payload& payload = sysreg_payload_;
-    SysRegExtension extension;
+    SysRegExtension& extension = sysreg_extension_;
     extension.el = el;
-    extension.cpu = config_.cpu;
+    extension.outcome = SysRegOutcome::ok;
     payload.set_command(write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
     payload.set_address(std::uint64_t{reg.encoding} * 8);
     payload.set_data_ptr(reinterpret_cast<unsigned char*>(&value));
-    payload.set_data_length(8);
-    payload.set_streaming_width(8);
     payload.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
-    payload.set_extension(&extension);
     const Picoseconds local = now();
     const Picoseconds global(sc_core::sc_time_stamp().value());
     // A core behind SystemC time (never, but for rounding) asks as of now.
     const Picoseconds ahead = local > global ? local - global : Picoseconds(0);
     sc_core::sc_time delay = to_sc_time(ahead);
     sysreg->b_transport(payload, delay);
-    payload.clear_extension(&extension);
     const std::uint64_t taken = to_picoseconds(delay).v - ahead.v;
     if (taken && !simple_) bus_cycles_ = clock_.cycle_at(Picoseconds(local.v + taken)).v - cycle_;
     if (payload.get_response_status() == tlm::TLM_ADDRESS_ERROR_RESPONSE) return SysRegOutcome::undefined;

@@ -65,17 +65,31 @@ template <Lane lane>
 constexpr std::uint64_t& of(KernelLanes& counts) {
     return counts[kernel_lane<lane>()];
 }
+template <Lane lane>
+constexpr std::uint64_t of(const KernelLanes& counts) {
+    return counts[kernel_lane<lane>()];
+}
 
 /// A piece of kernel code that was charged before: its share of events, and whether its footprint is still there. It is if
 /// nothing has left the caches and TLBs since it was touched as a whole.
 struct KernelCharge {
+    /// Successive lines of text, by physical address.
+    struct Piece {
+        std::uint64_t at{}, lines{};
+    };
     std::uint64_t code_address{~0ull}, function{};
     bool simple{}; ///< charged without timing
     std::uint32_t instructions{}, loads{}, stores{}, branches{};
     unsigned lines{}, data_lines{};                       ///< of text, and of data
+    std::uint64_t page{};                                 ///< virtual address in the page of the text
+    std::array<Piece, 4> pieces{};                        ///< the lines of text, up to the first empty one
     std::uint64_t code_seen{}, data_seen{}, pages_seen{}; ///< CoreBase's counts of losses at that time
+    bool branches_seen{};                                 ///< BranchPredictor::pass_through
     std::uint64_t cycles{};                               ///< in 1/kKernelRate
     KernelLanes counts{};
+    std::uint64_t passes{};       ///< how often its counts are still to be added
+    KernelCharge* passed_before{}; ///< the next one that has any
+    bool listed{};
 };
 
 /// What was looked up for a charge, and the cycles waited for it beyond hits.
@@ -84,6 +98,12 @@ struct KernelFootprint {
     std::uint64_t code_wait{}, code_tlb_wait{}, data_wait{}, data_tlb_wait{};
     unsigned mispredicts{};
     bool any() const { return code | loads | stores | mispredicts; }
+};
+
+/// What of that the core stands still for.
+struct KernelStalls {
+    std::uint64_t code{}, data{}, flushed{};
+    std::uint64_t sum() const { return code + data + flushed; }
 };
 
 } // namespace rkperf::cpu

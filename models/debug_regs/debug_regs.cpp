@@ -29,10 +29,14 @@ void DebugRegs::changed() {
     const bool possible = (s.mdscr & mdscr::MDE) && exceptions_enabled(s, kUser, false);
     stepping_ = Step::active(s, kUser, false);
     stop_count_ = watched_count_ = 0;
-    for (unsigned n = 0; possible && n < kBreakpoints; ++n)
+    for (unsigned n = 0; possible && n < kBreakpoints; ++n) {
+        if (!enabled(s.bp[n].control)) continue;
         if (const auto r = breakpoint_range(s, n, kUser)) stops_[stop_count_++] = *r;
-    for (unsigned n = 0; possible && n < kWatchpoints; ++n)
+    }
+    for (unsigned n = 0; possible && n < kWatchpoints; ++n) {
+        if (!enabled(s.wp[n].control)) continue;
         if (const auto r = watchpoint_range(s, n, kUser)) watched_[watched_count_++] = *r;
+    }
     if (on_change_) on_change_();
 }
 

@@ -11,7 +11,6 @@ constexpr std::uint64_t low_bits(unsigned n) { return (std::uint64_t{1} << n) - 
 /// Addresses are compared up to bit 48 (no FEAT_LVA).
 constexpr std::uint64_t kCompared = low_bits(49);
 
-constexpr bool enabled(std::uint32_t control) { return control & 1; }
 constexpr unsigned field(std::uint32_t control, unsigned lsb, unsigned width) {
     return control >> lsb & static_cast<unsigned>(low_bits(width));
 }
@@ -108,32 +107,37 @@ bool exceptions_enabled(const State& s, ExceptionLevel el, bool d) {
     return el < target || (el == target && (s.mdscr & mdscr::KDE) && !d);
 }
 
+namespace {
+
+/// By HMC, SSC and PMC or PAC. Everything that is not listed selects Secure state only, or is reserved: no level.
+constexpr std::array<std::uint8_t, 32> levels_by_fields() {
+    constexpr std::uint8_t kEl0 = 1, kEl1 = 2, kEl2 = 4;
+    std::array<std::uint8_t, 32> out{};
+    const auto row = [&](unsigned hmc, unsigned ssc, unsigned pxc, unsigned levels) {
+        out[hmc << 4 | ssc << 2 | pxc] = static_cast<std::uint8_t>(levels);
+    };
+    row(0, 0, 1, kEl1);
+    row(0, 0, 2, kEl0);
+    row(0, 0, 3, kEl1 | kEl0);
+    row(0, 1, 1, kEl1);
+    row(0, 1, 2, kEl0);
+    row(0, 1, 3, kEl1 | kEl0);
+    row(1, 0, 1, kEl2 | kEl1);
+    row(1, 0, 3, kEl2 | kEl1 | kEl0);
+    row(1, 1, 0, kEl2);
+    row(1, 1, 1, kEl2 | kEl1);
+    row(1, 1, 3, kEl2 | kEl1 | kEl0);
+    row(1, 3, 0, kEl2);
+    row(1, 3, 1, kEl2 | kEl1);
+    row(1, 3, 3, kEl2 | kEl1 | kEl0);
+    return out;
+}
+
+} // namespace
+
 unsigned levels(std::uint32_t control) {
-    constexpr unsigned kEl0 = 1, kEl1 = 2, kEl2 = 4;
-    struct Row {
-        unsigned hmc, ssc, pxc, levels;
-    };
-    // Everything that is not listed selects Secure state only, or is reserved: no level.
-    static constexpr Row kRows[] = {
-        {0, 0, 1, kEl1},
-        {0, 0, 2, kEl0},
-        {0, 0, 3, kEl1 | kEl0}, //
-        {0, 1, 1, kEl1},
-        {0, 1, 2, kEl0},
-        {0, 1, 3, kEl1 | kEl0}, //
-        {1, 0, 1, kEl2 | kEl1},
-        {1, 0, 3, kEl2 | kEl1 | kEl0}, //
-        {1, 1, 0, kEl2},
-        {1, 1, 1, kEl2 | kEl1},
-        {1, 1, 3, kEl2 | kEl1 | kEl0}, //
-        {1, 3, 0, kEl2},
-        {1, 3, 1, kEl2 | kEl1},
-        {1, 3, 3, kEl2 | kEl1 | kEl0},
-    };
-    for (const Row& r : kRows)
-        if (r.hmc == field(control, 13, 1) && r.ssc == field(control, 14, 2) && r.pxc == field(control, 1, 2))
-            return r.levels;
-    return 0;
+    static constexpr auto kLevels = levels_by_fields();
+    return kLevels[field(control, 13, 1) << 4 | field(control, 14, 2) << 2 | field(control, 1, 2)];
 }
 
 bool breakpoint_matches(const State& s, unsigned n, std::uint64_t pc, ExceptionLevel el) {

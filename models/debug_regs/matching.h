@@ -32,6 +32,9 @@ struct State {
     bool e2h{}, tge{}, tde{}; ///< HCR_EL2.E2H, HCR_EL2.TGE, MDCR_EL2.TDE
 };
 
+/// DBGBCR.E or DBGWCR.E of a control register.
+constexpr bool enabled(std::uint32_t control) { return control & 1; }
+
 /// Debug exceptions from `el` are taken at all (DBG-009, 010). `d`: PSTATE.D.
 bool exceptions_enabled(const State& s, ExceptionLevel el, bool d);
 

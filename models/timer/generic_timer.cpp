@@ -59,12 +59,13 @@ Picoseconds GenericTimer::deadline(const Timer& timer) const {
     return timer.met_at;
 }
 
-Picoseconds GenericTimer::next_deadline() const { return std::min(deadline(timers_[0]), deadline(timers_[1])); }
+void GenericTimer::changed() { next_ = std::min(deadline(timers_[0]), deadline(timers_[1])); }
 
 void GenericTimer::drive(Timer& timer, bool level, Picoseconds t) {
-    if (level == timer.line) return;
+    const bool same = level == timer.line;
     timer.line = level;
-    timer.sink->set_level(level, t);
+    changed();
+    if (!same) timer.sink->set_level(level, t);
 }
 
 void GenericTimer::advance_to(Picoseconds t) {

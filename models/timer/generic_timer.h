@@ -51,7 +51,7 @@ class GenericTimer : public sc_core::sc_module, public DeadlineSource {
     Picoseconds time_of(std::uint64_t count) const;
 
     /// A register access may change it: the core asks again after each.
-    Picoseconds next_deadline() const override;
+    Picoseconds next_deadline() const override { return next_; }
     /// Lines rise at the very picosecond the count reaches CVAL, however late the call.
     void advance_to(Picoseconds t) override;
 
@@ -80,6 +80,7 @@ class GenericTimer : public sc_core::sc_module, public DeadlineSource {
     bool wanted(const Timer& timer, Picoseconds t) const;
     Picoseconds deadline(const Timer& timer) const;
     void drive(Timer& timer, bool level, Picoseconds t);
+    void changed();
 
     std::uint64_t read_frequency(unsigned, Picoseconds) const { return config_.hertz; }
     std::uint64_t read_count(unsigned, Picoseconds t) const { return count_at(t); }
@@ -94,6 +95,7 @@ class GenericTimer : public sc_core::sc_module, public DeadlineSource {
 
     TimerConfig config_;
     std::array<Timer, 2> timers_{};
+    Picoseconds next_{kNever}; ///< next_deadline(), which the core asks for far more often than it changes
     std::uint32_t cntkctl_{};
 };
 

@@ -153,9 +153,10 @@ void Kernel::kprobes_inside(std::uint32_t& instructions) {
 
 void Kernel::charge(std::uint32_t instructions) {
     PerCpu& p = here();
-    if (!p.frames->empty() && __builtin_expect(perf_->kprobes().armed_inside(p.frames->back().symbol), 0) &&
-        !dismantling_)
-        kprobes_inside(instructions);
+    if (p.frames->empty() || __builtin_expect(!perf_->kprobes().armed_inside(p.frames->back().symbol), 1) ||
+        dismantling_)
+        return charge_plain(p, instructions);
+    kprobes_inside(instructions);
     charge_plain(here(), instructions);
 }
 

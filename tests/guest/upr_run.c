@@ -56,7 +56,7 @@ static void catch_all(void) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) sigaction(all[i], &sa, NULL);
 }
 
-// A fault inside the slot shows the probed address: the handler mends it and returns to the same instruction.
+// A fault inside the slot shows the probed address (DragonOS#2163): the handler mends it and returns to the same instruction.
 static void fault_in_slot(void) {
     catch_all();
     long* page = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -91,7 +91,7 @@ static void mended_fault(void) {
     say("value %ld, handled %d, hits %lu", r_load(page), handled, hits(fd));
 }
 
-// Instructions that trap by themselves.
+// Instructions that trap by themselves; a probe on a BRK is refused with ENOTSUPP, which is no errno of user space's (cilium/ebpf#351).
 static void traps(void) {
     catch_all();
     resume_at = r_out;

@@ -75,6 +75,15 @@ class Stub(unittest.TestCase):
         self.assertIn("Old value = 1\nNew value = 2", text)
         self.assertEqual(status, 3)
 
+    def test_watchpoint_where_nothing_is(self):
+        # tum-ei-eda/etiss#21: the stub refused it.
+        text, _, status, _ = self.session("watch *0x0", "watch counter", "continue", "delete 2", "continue")
+        self.assertNotIn("Could not insert", text)
+        self.assertIn("Hardware watchpoint 2: counter", text)
+        self.assertIn("Old value = 0\nNew value = 1", text)
+        self.assertIn("exited with code 03", text)
+        self.assertEqual(status, 3)
+
     def test_read_and_access_watchpoints(self):
         text, _, _, _ = self.session("rwatch message[0]", "continue", "delete", "kill")
         self.assertIn("read watchpoint", text)
