@@ -33,7 +33,7 @@ bool decode_pair(u32 raw, Insn& out) {
 }
 
 void prefetch_literal(CpuState& s, const Insn& i) {
-    s.hooks->access(s.pc + static_cast<u64>(i.imm), 1, AccessKind::prefetch);
+    ldst::run_prefetch(s, s.pc + static_cast<u64>(i.imm), i);
 }
 template <unsigned kBytes>
 bool decode_literal(u32 raw, Insn& out) {

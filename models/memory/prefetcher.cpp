@@ -47,7 +47,7 @@ bool Prefetcher::train(std::uint64_t pline, Plan& plan) {
     step(s.done_l3);
     if (++s.confidence < p_.confirm) return false;
     s.confidence = p_.confirm;
-    plan.l1 = run_ahead(s, s.done_l1, p_.l1_ahead);
+    plan.l1 = run_ahead(s, s.done_l1, s.stride < 0 ? p_.l1_ahead_down : p_.l1_ahead);
     s.done_l2 = std::max(s.done_l2, s.done_l1);
     plan.l2 = run_ahead(s, s.done_l2, p_.l2_ahead);
     s.done_l3 = std::max(s.done_l3, s.done_l2);
