@@ -13,6 +13,12 @@ using i8 = std::int8_t;
 using i16 = std::int16_t;
 using i32 = std::int32_t;
 
+/// PRFM of the line at `va`; bits 2:1 of its operation are the level less one.
+inline void run_prefetch(CpuState& s, u64 va, const Insn& i) {
+    s.mem.last_va = va;
+    s.hooks->access(va, 1, (i.raw >> 1 & 3) == 0 ? AccessKind::prefetch : AccessKind::prefetch_beyond);
+}
+
 template <class M>
 inline M from_bytes(const u8* p) {
     M v;

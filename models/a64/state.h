@@ -64,7 +64,10 @@ struct Fault {
     bool cache_maintenance{}; ///< CM
 };
 
-enum class AccessKind : std::uint8_t { load, store, atomic, prefetch, maintenance, dc_zva };
+enum class AccessKind : std::uint8_t { load, store, atomic, prefetch, maintenance, dc_zva, prefetch_beyond };
+
+/// PRFM for the L1 (prefetch) or for a level beyond it.
+constexpr bool is_prefetch(AccessKind k) { return k == AccessKind::prefetch || k == AccessKind::prefetch_beyond; }
 
 /// How an access is ordered; for timing and for the global monitor only (cores are interleaved, memory is coherent).
 enum class Order : std::uint8_t { plain, acquire, release, acquire_release, exclusive };

@@ -15,7 +15,7 @@ struct Prefetch {
 };
 template <Address kAddress>
 void prefetch(CpuState& s, const Insn& i) {
-    s.hooks->access(address_of<kAddress>(s, i), 1, AccessKind::prefetch);
+    run_prefetch(s, address_of<kAddress>(s, i), i);
 }
 
 template <class Op, Address kAddress>

@@ -331,8 +331,8 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     bool irq_level_{};
     Picoseconds irq_when_{};
     mutable Moment quantum_moment_, irq_moment_; ///< of quantum_end_ and irq_when_
-    bool irq_masked_{true}; ///< the core does not yield
-    bool daif_i_{true};     ///< what is signalled is not taken; the same unless software masks by priority
+    bool irq_masked_{true};                      ///< the core does not yield
+    bool daif_i_{true}; ///< what is signalled is not taken; the same unless software masks by priority
     bool waiting_{};
     sc_core::sc_event irq_event_;
 

@@ -84,7 +84,7 @@ std::uint8_t* CoreBase::functional_access(std::uint64_t va, unsigned size, Acces
         if (functional_translate(va, leaf, pa, status) && (!leaf.user || (write && !leaf.writable)))
             status = static_cast<std::uint8_t>(fsc::kPermission + leaf.level);
         if (status) {
-            if (kind == AccessKind::prefetch) return nullptr;
+            if (is_prefetch(kind)) return nullptr;
             // An atomic's fault is a read fault if a read would have faulted too.
             const bool read_faults = (status & 0x3c) <= 0x08;
             fault(va, status, write && !(kind == AccessKind::atomic && read_faults));
@@ -98,7 +98,7 @@ std::uint8_t* CoreBase::functional_access(std::uint64_t va, unsigned size, Acces
     const std::uint64_t line = va & ~(kLineSize - 1);
     if (watching_ && debug_->may_watch(page_va & ~kTagByte, kPageSize)) {
         p = FunctionalPage{}; // every access to the page comes here
-    } else if (!(va >> 56) && kind != AccessKind::prefetch) {
+    } else if (!(va >> 56) && !is_prefetch(kind)) {
         port_.fill(va, host - (va - line), simple_page_, simple_line_, writable);
     }
     if (stops_at_watchpoint(va, size, kind)) return nullptr;

@@ -29,6 +29,7 @@ mem::Access to_access(AccessKind k) {
         case AccessKind::store: return mem::Access::store;
         case AccessKind::atomic: return mem::Access::atomic;
         case AccessKind::prefetch: return mem::Access::prefetch;
+        case AccessKind::prefetch_beyond: return mem::Access::prefetch_l2;
         case AccessKind::dc_zva: return mem::Access::zero_line;
         case AccessKind::load:
         case AccessKind::maintenance: break;
@@ -50,7 +51,7 @@ std::uint8_t* CoreBase::access_line(PhysAddr pa, unsigned bytes, mem::Access kin
     const bool write = kind == mem::Access::store || kind == mem::Access::atomic || kind == mem::Access::zero_line;
     if (simple_) {
         line = &simple_line_;
-        if (kind != mem::Access::prefetch) {
+        if (!mem::is_prefetch(kind)) {
             count_simple_hit(write);
         }
     } else {
@@ -59,7 +60,7 @@ std::uint8_t* CoreBase::access_line(PhysAddr pa, unsigned bytes, mem::Access kin
         if (t.ready > now) line = nullptr; // still on its way: the next access asks again how long
         if (t.level != mem::Level::l1) state_->mem.slow |= slow::cache_miss;
     }
-    if (kind != mem::Access::prefetch) note(write ? Lane::write_slow : Lane::read_slow);
+    if (!mem::is_prefetch(kind)) note(write ? Lane::write_slow : Lane::read_slow);
     return physical_.host(pa);
 }
 
@@ -70,7 +71,7 @@ void CoreBase::count_simple_hit(bool write) {
 }
 
 bool CoreBase::stops_at_watchpoint(std::uint64_t va, unsigned size, AccessKind kind) {
-    if (!watching_ || kind == AccessKind::prefetch || kind == AccessKind::maintenance) return false;
+    if (!watching_ || is_prefetch(kind) || kind == AccessKind::maintenance) return false;
     std::uint64_t far = va;
     const bool write = kind != AccessKind::load;
     // An atomic reads too: WnR is 0 if a plain read would have been caught (DBG-052).
@@ -93,7 +94,7 @@ std::uint8_t* CoreBase::access(std::uint64_t va, unsigned size, AccessKind kind)
     mem_ready_ = issue;
     if (totals_.dirty) stop_soon();
     if (!t.entry) {
-        if (kind == AccessKind::prefetch) return nullptr;
+        if (is_prefetch(kind)) return nullptr;
         // An atomic's fault is a read fault if a read would have faulted too.
         const bool read_faults = (t.status & 0x3c) <= 0x08 || !t.status;
         fault(va, t.status ? t.status : kTranslationFault, write && !(kind == AccessKind::atomic && read_faults));
@@ -108,7 +109,7 @@ std::uint8_t* CoreBase::access(std::uint64_t va, unsigned size, AccessKind kind)
     std::uint8_t* host = access_line(pa, first, how, issue, line);
     const bool code = write && code_.holds_code(t.entry->ppn);
     const bool watched = watching_ && debug_->may_watch(untag(line_of(va)), kLineSize);
-    if (line && !tagged(va) && !watched && kind != AccessKind::prefetch) {
+    if (line && !tagged(va) && !watched && !is_prefetch(kind)) {
         const bool writable = t.entry->writable && line->state == mem::CacheLine::State::modified &&
                               (write ? !code : !code_.holds_code(t.entry->ppn));
         port_.fill(va, host - (va & (kLineSize - 1)), *t.entry, *line, writable);

@@ -87,7 +87,7 @@ struct KernelCharge {
     bool branches_seen{};                                 ///< BranchPredictor::pass_through
     std::uint64_t cycles{};                               ///< in 1/kKernelRate
     KernelLanes counts{};
-    std::uint64_t passes{};       ///< how often its counts are still to be added
+    std::uint64_t passes{};        ///< how often its counts are still to be added
     KernelCharge* passed_before{}; ///< the next one that has any
     bool listed{};
 };

@@ -34,6 +34,8 @@ struct PipelineParams {
     unsigned store_buffer{};  ///< entries
     unsigned split_penalty{}; ///< access across a line
     unsigned chase_bonus{};   ///< cycles by which a load's result is there earlier as the base of the very next load
+    unsigned
+        replay{}; ///< an access whose address comes from a load that missed issues so long after that at the earliest
 };
 
 class Pipeline {
@@ -83,11 +85,13 @@ class Pipeline {
         std::uint64_t base = ready_[src[0]];
         if (src[0] == chased_ && base == chased_ready_ && !(op.timing.detail & detail::indexed))
             base -= params_.chase_bonus;
-        std::uint64_t need = cpu::latest(base, ready_[src[1]], memory_order_);
+        std::uint64_t need =
+            cpu::latest(cpu::latest(base, ready_[src[1]], memory_order_), replay_[src[0]], replay_[src[1]]);
         // Store data are needed a stage after the address.
         if (op.is_store) {
             const std::uint64_t data = std::max(ready_[src[2]], ready_[src[3]]);
             need = std::max(need, data - std::min<std::uint64_t>(data, 1));
+            need = std::max(need, store_free_);
             if (store_buffer_[stores_ % kMaxStoreBuffer] > std::max(need, issue_)) store_buffer_stall(op, need);
         } else {
             // A register that an older load has still to write is not written by a younger one before.
@@ -111,6 +115,9 @@ class Pipeline {
         if (__builtin_expect(slow != 0, 0)) {
             why_[dst[0]] = why_[dst[1]] = why_of(slow);
             late_ = std::max(late_, ready);
+            if (slow & cpu::slow::cache_miss) {
+                replay_[dst[0]] = at + params_.replay;
+            }
         }
         hold(op, at);
     }
@@ -129,7 +136,8 @@ class Pipeline {
             finish(dst[1], done, op);
             finish(dst[2], at + 1, op);
         }
-        hold(op, at);
+        // Further beats keep the way to the store buffer, not the pipeline.
+        if (op.timing.occupancy > 1) store_free_ = at + op.timing.occupancy;
     }
     void fault(std::uint64_t at) { issue_ = std::max(issue_, at); }
 
@@ -225,7 +233,7 @@ class Pipeline {
     std::uint64_t memory_order_{}; ///< no younger access before (barriers)
     std::uint64_t drained_{};      ///< all stores so far have reached the cache
     std::uint64_t late_{};         ///< the data of all slow accesses so far are there
-    std::uint64_t mac_free_{}, div_free_{}, fp_div_free_{};
+    std::uint64_t mac_free_{}, div_free_{}, fp_div_free_{}, store_free_{};
     unsigned stores_{};
     cpu::StallCounts& stalls_;
     const PipelineParams params_;
@@ -235,6 +243,8 @@ class Pipeline {
     std::uint8_t fusable_{};            ///< the register that the last AESE or AESD wrote
     bool fusable_inverse_{};            ///< it was an AESD
     std::uint64_t fusable_slot_{~0ull}; ///< the slot right behind it
+    std::array<std::uint64_t, cpu::kReadySlots>
+        replay_{}; ///< no access whose address comes from the register issues before
     std::array<std::uint64_t, cpu::kReadySlots> accumulated_{};
     std::array<std::uint8_t, cpu::kReadySlots> why_{};
     std::array<std::uint64_t, kMaxStoreBuffer> store_buffer_{};

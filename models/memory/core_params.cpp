@@ -9,21 +9,22 @@ CoreMemoryParams cortex_a55_memory() {
     p.l1d = {32 * 1024, 4, 64};     // DT
     p.l2 = {128 * 1024, 4, 64};     // DT
     p.itlb_entries = 15;            // TRM
-    p.dtlb_entries = 15;            // TRM: 16; M: of a walk through 16 pages all miss
+    p.dtlb_entries = 16;            // TRM
     p.l2tlb_entries = 1024;         // TRM
     p.l2tlb_ways = 4;               // TRM
     p.walk_cache_entries = 64;      // TRM
     p.walk_cache_ways = 4;          // TRM
-    p.l2_inclusive_of_l1d = false;  // not published; est.
-    p.l2_hit = 7;                   // M: 9..10 load-to-use, of which 2 (pointer chase) or 3 in the pipeline
-    p.l2tlb_hit = 8;                // M: 6..9
+    p.l2_inclusive_of_l1d = false;  // TRM A7.1: strictly exclusive
+    p.l2_hit = 6;                   // M: random reads of 64 KiB, half of which hit the L2, take 2.9 cycles more
+    p.l2tlb_hit = 2;                // M: mperf, 2 stall cycles for each; random reads of 128 KiB
     p.walk_step = 4;                // est.
     p.mshrs = 3;                    // M: 2.4..2.7 lines sustained in flight
-    p.mshr_release = 16;            // M: eight chains take 5.9 cycles a line from the L2, 12 from the L3
-    p.mshr_release_memory = 40;     // M: four and eight chains take 46 and 41 ns a line from memory, one 130 ns
+    p.mshr_release = 14;            // M: eight chains take 6.7 cycles a line from the L2, 12 from the L3
+    p.mshr_release_memory = 24;     // M: four and eight chains take 46 and 41 ns a line from memory, one 130 ns
+    p.mshrs_in_order = true;        // M: eight chains through 4 MiB take 28 ns a line, of which two in three hit the L3
     p.l2_line_interval = 16;        // est.
     p.walks_in_flight = 1;          // est.
-    p.to_dsu = 1;                   // M: L3 16..17 ns load-to-use with an L1 TLB miss
+    p.to_dsu = 8;                   // M: L3 16..17 ns load-to-use with an L1 TLB miss
     p.bus_read_beat = 16;           // TRM: 128-bit read path
     p.bus_write_beat = 16;          // TRM: 128-bit write path
     p.bus_read_interval_ps = 4000;  // est.
@@ -33,10 +34,11 @@ CoreMemoryParams cortex_a55_memory() {
                   .confirm = 2,
                   .l1_ahead = 5,
                   .l2_ahead = 0,
-                  .l3_ahead = 16,
+                  .l3_ahead = 12, // M: LDP reads 7.07 GB/s, twelve lines in the time of an access to memory
                   .in_flight = 5,
-                  .crosses_pages = false,  // est.: by physical address
-                  .l1_descending = false}; // M: copies backwards run at the L3's latency; TRM, the rest est.
+                  .by_l2_hits = false,   // M: copies with PLDL2STRM take the time of their prefetches, 3.7 GB/s
+                  .crosses_pages = true, // TRM A6.5: read streams by virtual address
+                  .l1_ahead_down = 0};   // M: copies backwards take the L3's latency a line; TRM, the rest est.
     p.write_stream = {.l1_lines = 4, .l2_lines = 16, .l3_lines = 128}; // est.
     return p;
 }
@@ -59,7 +61,7 @@ CoreMemoryParams cortex_a76_memory() {
     p.mshrs = 20;                                    // est. (AnandTech 12785, recalled)
     p.l2_line_interval = 14;                         // M: 3.8 cycles per line with eight chains
     p.walks_in_flight = 4;                           // TRM
-    p.to_dsu = 16;                                   // M: L3 18 ns load-to-use with an L1 TLB miss
+    p.to_dsu = 17;                                   // M: L3 18 ns load-to-use with an L1 TLB miss
     p.bus_read_beat = 32;                            // DSU TRM: 256-bit read and write paths of the big cores
     p.bus_write_beat = 32;
     p.bus_read_interval_ps = 3300;  // M: LDP read 18.3 GB/s; eight chains in the L3 3.75 ns per line
@@ -70,10 +72,13 @@ CoreMemoryParams cortex_a76_memory() {
                   .l1_ahead = 12,
                   .l2_ahead = 44,
                   .l3_ahead = 0,
-                  .in_flight = 96,                    // AnandTech 12785: 46 from the L2, and those to the L1D
-                  .crosses_pages = true,              // TRM: by virtual address; the rest est.
-                  .beyond_l1_neighbours_only = true}; // M: a walk by seven lines takes 22.6 cycles a step
-    p.write_stream = {.l1_lines = 4, .l2_lines = 16, .l3_lines = 128, .buffers = 8}; // est.
+                  .in_flight = 96,                   // AnandTech 12785: 46 from the L2, and those to the L1D
+                  .asked_for = 46,                   // AnandTech 12785
+                  .crosses_pages = true,             // TRM: by virtual address; the rest est.
+                  .beyond_l1_neighbours_only = true, // M: a walk by seven lines takes 22.6 cycles a step
+                  .l1_ahead_down = 12};
+    // TRM A6.2.6: a high proportion of stores that hit ends it; how high, est.
+    p.write_stream = {.l1_lines = 4, .l2_lines = 16, .l3_lines = 128, .buffers = 8, .pause = 256}; // est.
     return p;
 }
 

@@ -38,8 +38,8 @@ struct DsuParams {
     std::uint64_t memory_request_ps{26'000}; ///< L3 miss to the memory controller
     std::uint64_t memory_return_ps{26'000};  ///< memory controller to the core port
     unsigned prefetches{32};                 ///< L3 prefetches in flight; est.
-    unsigned victims_kept{128}; ///< of 256 victims that came from memory and find their set full, those put
-                                ///< into the L3; M: walks through 4 and 8 MiB hit 0.6 and 0.2
+    unsigned victims_kept{48}; ///< of 256 victims that came from memory and find their set full, those put
+                               ///< into the L3; M: walks through 4 and 8 MiB hit 0.7 and 0.25
 };
 
 class Dsu : public sc_core::sc_module {

@@ -101,7 +101,7 @@ void CoreMemory::tlb_invalidate(std::uint32_t asid, std::uint64_t vpn) {
 
 Translation CoreMemory::translate_data(VirtAddr va, bool write, bool kernel, std::uint64_t now) {
     const Translation t = impl_->translation.data(va, write, kernel, now);
-    if (t.entry) impl_->caches.set_page(t.entry->vpn, t.entry->ppn);
+    if (t.entry) impl_->caches.set_page(t.entry->vpn, t.entry->ppn, now);
     return t;
 }
 

@@ -56,16 +56,20 @@ struct PrefetchParams {
     unsigned l3_ahead{};     ///< into the L3 (0: not at all)
     unsigned per_trigger{2}; ///< prefetches issued at most per training event and level
     unsigned in_flight{};    ///< prefetches to the L1D or L2 outstanding at most
+    unsigned asked_for{16};  ///< fills of the L2 that PRFM asked for outstanding at most
     unsigned max_stride{32}; ///< lines
-    bool crosses_pages{};    ///< follows virtual addresses; else a stream ends where physical pages are not neighbours
+    bool by_l2_hits{true};   ///< misses of the L1D that hit the L2 train it, too
+    /// Streams of loads follow virtual addresses over pages; others, and streams of stores, end with their physical page.
+    bool crosses_pages{};
     bool beyond_l1_neighbours_only{}; ///< L2 and L3 are fetched into for streams of neighbouring lines only
-    bool l1_descending{true};         ///< descending streams are fetched into the L1D, too
+    unsigned l1_ahead_down{};         ///< l1_ahead of descending streams
 };
 
 /// Write streaming: after this many whole lines stored in a row that all missed, stores stop allocating (0: never).
 struct WriteStreamParams {
     unsigned l1_lines{}, l2_lines{}, l3_lines{};
     unsigned buffers{4}; ///< lines on their way out before a store has to wait
+    unsigned pause{};    ///< accesses that hit the L1D between two of its lines and end it (0: none do)
 };
 
 /// Parameters of one core's private memory side (facts: RK3588 device tree, Arm TRMs 100442 and 100798). The tables of
@@ -75,7 +79,7 @@ struct CoreMemoryParams {
     unsigned itlb_entries{}, dtlb_entries{}; ///< fully associative
     unsigned l2tlb_entries{}, l2tlb_ways{};
     unsigned walk_cache_entries{}, walk_cache_ways{};
-    bool l2_inclusive_of_l1d{};
+    bool l2_inclusive_of_l1d{}; ///< else the L2 is strictly exclusive: it holds no line that the L1D holds
     // Latencies in core cycles, on top of the pipeline's own load-to-use latency (which covers an L1 hit).
     unsigned l2_hit{};              ///< L1 miss, L2 hit
     unsigned l2tlb_hit{};           ///< L1 TLB miss, L2 TLB hit
@@ -83,6 +87,7 @@ struct CoreMemoryParams {
     unsigned mshrs{};               ///< L1D misses in flight
     unsigned mshr_release{};        ///< a miss of a load keeps its place so long after its data came
     unsigned mshr_release_memory{}; ///< and so much longer if they came from memory
+    bool mshrs_in_order{};          ///< and at least until all older ones have left theirs
     unsigned l2_line_interval{};    ///< quarters of a cycle between two lines delivered by the L2
     unsigned walks_in_flight{};
     unsigned to_dsu{}; ///< L1 miss, L2 miss: all that passes in the core's own clock, to the DSU and back
@@ -93,7 +98,8 @@ struct CoreMemoryParams {
     WriteStreamParams write_stream{};
 };
 
-enum class Access : std::uint8_t { load, store, atomic, fetch, walk, prefetch, zero_line };
+enum class Access : std::uint8_t { load, store, atomic, fetch, walk, prefetch, zero_line, prefetch_l2 };
+constexpr bool is_prefetch(Access a) { return a == Access::prefetch || a == Access::prefetch_l2; }
 enum class Level : std::uint8_t { l1, l2, l3, peer, dram };
 
 /// What an access cost.

@@ -48,7 +48,7 @@ bool Prefetcher::train(std::uint64_t pline, bool instruction, Plan& plan) {
     step(s.done_l3);
     if (++s.confidence < p_.confirm) return false;
     s.confidence = p_.confirm;
-    plan.l1 = run_ahead(s, s.done_l1, p_.l1_ahead);
+    plan.l1 = run_ahead(s, s.done_l1, s.stride < 0 ? p_.l1_ahead_down : p_.l1_ahead);
     s.done_l2 = std::max(s.done_l2, s.done_l1);
     const bool next_lines = neighbours(s.stride) || !p_.beyond_l1_neighbours_only;
     plan.l2 = run_ahead(s, s.done_l2, next_lines ? p_.l2_ahead : 0);

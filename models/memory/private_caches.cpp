@@ -24,16 +24,20 @@ PrivateCaches::PrivateCaches(const CoreMemoryParams& params, const PhysicalMemor
       memory_(memory),
       totals_(totals),
       dsu_(dsu),
+      colours_(memory, params.l1d.bytes / params.l1d.ways),
       l1i_(params.l1i),
       l1d_(params.l1d),
       l2_(params.l2),
       mshrs_(std::max(params.mshrs, 1u)),
       prefetches_(params.prefetch.in_flight),
+      asked_for_(std::max(params.prefetch.asked_for, 1u)),
       fetches_(kFetchesInFlight),
       stream_out_(std::max(params.write_stream.buffers, 1u)),
       l2_port_(params.l2_line_interval),
       prefetcher_(params.prefetch),
-      stream_(params.write_stream) {}
+      stream_(params.write_stream) {
+    l1d_.index_by(colours_);
+}
 
 Timing PrivateCaches::access(PhysAddr pa, Access kind, std::uint64_t now, CacheLine** line, unsigned bytes) {
     const std::uint64_t pline = pa.v >> kLineShift;
@@ -46,6 +50,10 @@ Timing PrivateCaches::access(PhysAddr pa, Access kind, std::uint64_t now, CacheL
         case Access::fetch: t = fetch(pline, now, &held); break;
         case Access::walk: t = walk_read(pline, now); break;
         case Access::prefetch: t = software_prefetch(pline, now, &held); break;
+        case Access::prefetch_l2:
+            software_prefetch_l2(pline, now);
+            t.ready = now;
+            break;
         case Access::zero_line: t = zero_line(pline, now, &held); break;
     }
     // A prefetch started by this very access may have pushed the line out through the inclusive L2.
@@ -65,12 +73,11 @@ Timing PrivateCaches::load(std::uint64_t pline, std::uint64_t now, CacheLine** l
     }
     l2_.expect(pline, true);
     Fills::Slot& slot = *mshrs_.pick(now);
-    const Fill f = from_l2(pline, false, For::demand, std::max(now, slot.ready));
-    mshrs_.occupy(slot, pline, f.ready, f.level,
-                  p_.mshr_release + (f.level == Level::dram ? p_.mshr_release_memory : 0));
+    const Fill f = from_l2(pline, Into::l1d, false, For::demand, std::max(now, slot.ready));
+    take_place(slot, pline, f);
     count_refill(ev::L1D_CACHE_REFILL_RD, f.level);
     *line = &allocate_l1d(pline, f.state, now);
-    train(pline, true, now);
+    if (!f.in_l2 || p_.prefetch.by_l2_hits) train(pline, true, now);
     return {.ready = f.ready, .level = f.level};
 }
 
@@ -78,6 +85,7 @@ Timing PrivateCaches::store(std::uint64_t pline, unsigned offset, unsigned bytes
     count(ev::L1D_CACHE);
     count(ev::L1D_CACHE_WR);
     CacheLine* const l = l1d_.find(pline);
+    if (!l && stream_.paused(*clock_)) break_stream(now);
     if (!l && stream_.streaming()) return streamed_store(pline, offset, bytes, now, line);
     Timing t;
     if (!l) {
@@ -127,11 +135,17 @@ Timing PrivateCaches::zero_line(std::uint64_t pline, std::uint64_t now, CacheLin
         const std::uint64_t start = std::max(now, slot.ready);
         count_l2_write();
         CacheLine* l2 = l2_.find(pline);
-        if (l2) l2->stamp = ++inner_clock_; // the L1D victim must not push out this very line
+        State held = l2 ? l2->state : State::invalid;
+        if (l2 && p_.l2_inclusive_of_l1d) {
+            l2->stamp = ++inner_clock_; // the L1D victim must not push out this very line
+        } else if (l2) {
+            l2_.drop(*l2);
+            l2 = nullptr;
+        }
         std::uint64_t ready = start + p_.l2_hit;
         t.level = Level::l2;
-        if (!l2 || l2->state == State::shared) {
-            ready = own(pline, l2 ? DsuKind::upgrade : DsuKind::make_unique, start);
+        if (held == State::invalid || held == State::shared) {
+            ready = own(pline, held == State::shared ? DsuKind::upgrade : DsuKind::make_unique, start);
             t.level = Level::l3;
             if (l2) {
                 l2->state = State::exclusive;
@@ -162,7 +176,7 @@ Timing PrivateCaches::fetch(std::uint64_t pline, std::uint64_t now, CacheLine** 
     }
     count(ev::L1I_CACHE_REFILL);
     Fills::Slot& slot = *fetches_.pick(now);
-    const Fill f = from_l2(pline, false, For::demand, std::max(now, slot.ready));
+    const Fill f = from_l2(pline, Into::other, false, For::demand, std::max(now, slot.ready));
     fetches_.occupy(slot, pline, f.ready, f.level);
     *line = &allocate_l1i(pline);
     prefetch_l1i_after(pline, now);
@@ -202,7 +216,7 @@ Timing PrivateCaches::walk_read(std::uint64_t pline, std::uint64_t now) {
     count(ev::L1D_CACHE);
     count(ev::L1D_CACHE_RD);
     if (CacheLine* l = l1d_.find(pline)) return l1d_hit(*l, now, true);
-    const Fill f = from_l2(pline, false, For::demand, now);
+    const Fill f = from_l2(pline, Into::other, false, For::demand, now);
     count_refill(ev::L1D_CACHE_REFILL_RD, f.level);
     return {.ready = f.ready, .level = f.level};
 }
@@ -218,11 +232,23 @@ Timing PrivateCaches::software_prefetch(std::uint64_t pline, std::uint64_t now, 
     }
     if (stream_.line() == pline && stream_.streaming()) return {.ready = now};
     Fills::Slot& slot = *mshrs_.pick(now);
-    const Fill f = from_l2(pline, false, For::prefetch, std::max(now, slot.ready));
-    mshrs_.occupy(slot, pline, f.ready, f.level);
+    const Fill f = from_l2(pline, Into::l1d, false, For::prefetch, std::max(now, slot.ready));
+    take_place(slot, pline, f);
     *line = &allocate_l1d(pline, f.state, now);
     train(pline, true, now, true);
     return {.ready = f.ready, .level = f.level};
+}
+
+/// PRFM for the L2 or the L3: the line is fetched into the L2, and the prefetcher does not see it.
+void PrivateCaches::software_prefetch_l2(std::uint64_t pline, std::uint64_t now) {
+    if (l1d_.find(pline) || l2_.find(pline) || (stream_.line() == pline && stream_.streaming())) return;
+    Fills::Slot& slot = *asked_for_.pick(now);
+    count(ev::L2D_CACHE);
+    count(ev::L2D_CACHE_RD);
+    const std::uint64_t start = through_l2_port(std::max(now, slot.ready));
+    const Fill f = from_dsu(pline, DsuKind::read_shared, For::prefetch, start);
+    asked_for_.occupy(slot, pline, f.ready, f.level);
+    allocate_l2(l2_victim(pline), pline, f.state, start);
 }
 
 // --- L1D --------------------------------------------------------------------------------------------------------------
@@ -244,10 +270,20 @@ Timing PrivateCaches::l1d_hit(CacheLine& l, std::uint64_t now, bool is_load) {
     return t;
 }
 
+/// What is read into the L1D has a place among the misses for as long as the core needs it.
+void PrivateCaches::take_place(Fills::Slot& slot, std::uint64_t pline, const Fill& f) {
+    unsigned release = p_.mshr_release + (f.level == Level::dram ? p_.mshr_release_memory : 0);
+    if (p_.mshrs_in_order) {
+        if (f.ready + release < oldest_free_) release = static_cast<unsigned>(oldest_free_ - f.ready);
+        oldest_free_ = f.ready + release;
+    }
+    mshrs_.occupy(slot, pline, f.ready, f.level, release);
+}
+
 Timing PrivateCaches::store_miss(std::uint64_t pline, std::uint64_t now, CacheLine** line) {
     l2_.expect(pline, true);
     Fills::Slot& slot = *mshrs_.pick(now);
-    const Fill f = from_l2(pline, true, For::demand, std::max(now, slot.ready));
+    const Fill f = from_l2(pline, Into::l1d, true, For::demand, std::max(now, slot.ready));
     mshrs_.occupy(slot, pline, f.ready, f.level);
     count_refill(ev::L1D_CACHE_REFILL_WR, f.level);
     *line = &allocate_l1d(pline, State::modified, now);
@@ -302,6 +338,27 @@ void PrivateCaches::invalidate_l1d(CacheLine& l) {
     if (listener_) listener_->l1d_line_lost(l, false);
     count(ev::L1D_CACHE_INVAL);
     l1d_.drop(l);
+}
+
+/// A page is used by another virtual address than before: its lines are not where they will be looked for.
+void PrivateCaches::recolour(std::uint64_t ppn, std::uint64_t vpn, std::uint64_t now) {
+    const std::uint64_t first = ppn << kLinesPerPageShift;
+    for (std::uint64_t line = first; line <= (first | kLinesPerPageMask); ++line) {
+        CacheLine* const l = l1d_.find(line);
+        if (!l) continue;
+        const CacheLine moved = *l;
+        if (listener_) listener_->l1d_line_lost(*l, false);
+        l1d_.drop(*l);
+        moved_.push_back(moved);
+    }
+    colours_.set(ppn, vpn);
+    for (CacheLine& l : moved_) {
+        CacheLine& to = l1d_.victim(l.pline, *clock_);
+        if (to.state != State::invalid) evict_l1d(to, now);
+        l.fast_slot = 0;
+        l1d_.replace(to, l);
+    }
+    moved_.clear();
 }
 
 void PrivateCaches::count_refill(EventNumber direction, Level level) {
@@ -367,7 +424,7 @@ std::uint64_t PrivateCaches::write_whole_line(std::uint64_t pline, std::uint64_t
 
 void PrivateCaches::whole_line_stored(std::uint64_t now) {
     stream_.end();
-    if (stream_.enabled() && stream_.whole_line()) {
+    if (stream_.enabled() && stream_.whole_line(*clock_)) {
         count(ev::L1D_WS_MODE_ENTRY);
         streaming_since_ = now;
     }
@@ -404,17 +461,21 @@ std::uint64_t PrivateCaches::drain(std::uint64_t now) {
 
 // --- L2 and beyond ----------------------------------------------------------------------------------------------------
 
-PrivateCaches::Fill PrivateCaches::from_l2(std::uint64_t pline, bool unique, For why, std::uint64_t start) {
+PrivateCaches::Fill PrivateCaches::from_l2(std::uint64_t pline, Into who, bool unique, For why, std::uint64_t start) {
+    const bool stays = p_.l2_inclusive_of_l1d || who == Into::other; // in the L2
     count(ev::L2D_CACHE);
     count(ev::L2D_CACHE_RD);
     start = through_l2_port(start);
     if (CacheLine* l = l2_.find(pline)) {
         l->stamp = ++inner_clock_;
         l->prefetched = false;
-        Fill f{.ready = start + p_.l2_hit, .level = Level::l2, .state = State::exclusive};
+        Fill f{.ready = start + p_.l2_hit, .level = Level::l2, .state = State::exclusive, .in_l2 = true};
         if (const Fills::Fill* s = prefetches_.find(pline, f.ready)) {
             f.ready = s->ready;
             f.level = s->level;
+        } else if (const Fills::Fill* a = asked_for_.find(pline, f.ready)) {
+            f.ready = a->ready;
+            f.level = a->level;
         }
         if (l->state == State::shared) {
             if (unique) {
@@ -425,19 +486,25 @@ PrivateCaches::Fill PrivateCaches::from_l2(std::uint64_t pline, bool unique, For
                 f.state = State::shared;
             }
         }
+        if (!stays) {
+            if (l->state == State::modified) f.state = State::modified;
+            l2_.drop(*l);
+        }
         return f;
     }
     if (const CacheLine* c = l1d_.find(pline)) {
-        // A fetch of a line that only the L1D of a non-inclusive hierarchy holds.
+        // A fetch of a line that the L1D holds, and so the exclusive L2 does not.
         return {.ready = start + p_.l2_hit, .level = Level::l2, .state = c->state};
     }
     if (why == For::demand) {
         count(ev::L2D_CACHE_REFILL);
         count(ev::L2D_CACHE_REFILL_RD);
     }
+    const DsuKind kind = unique ? DsuKind::read_unique : DsuKind::read_shared;
+    if (!stays) return from_dsu(pline, kind, why, start);
     CacheLine& place = l2_victim(pline);
     x_.next = place.pline;
-    const Fill f = from_dsu(pline, unique ? DsuKind::read_unique : DsuKind::read_shared, why, start);
+    const Fill f = from_dsu(pline, kind, why, start);
     allocate_l2(place, pline, f.state, start);
     return {.ready = f.ready, .level = f.level, .state = f.state == State::shared ? State::shared : State::exclusive};
 }
@@ -477,12 +544,6 @@ CacheLine& PrivateCaches::allocate_l2(CacheLine& l, std::uint64_t pline, State s
 void PrivateCaches::evict_l2(CacheLine& l, std::uint64_t now) {
     bool dirty = l.state == State::modified;
     if (CacheLine* c = l1d_.find(l.pline)) {
-        if (!p_.l2_inclusive_of_l1d) {
-            // The L1D keeps the line, and with it the duty to write it back.
-            if (dirty) c->state = State::modified;
-            l2_.drop(l);
-            return;
-        }
         if (c->state == State::modified) {
             dirty = true;
             count(ev::L1D_CACHE_WB);
@@ -603,7 +664,7 @@ void PrivateCaches::prefetch_l1i_after(std::uint64_t pline, std::uint64_t now) {
         if (line_address(next) >> kPageShift != line_address(pline) >> kPageShift || l1i_.find(next)) continue;
         Fills::Slot& slot = *fetches_.pick(now);
         if (slot.ready > now) return;
-        const Fill f = from_l2(next, false, For::prefetch, now);
+        const Fill f = from_l2(next, Into::other, false, For::prefetch, now);
         fetches_.occupy(slot, next, f.ready, f.level);
         allocate_l1i(next).prefetched = true;
     }
@@ -611,8 +672,11 @@ void PrivateCaches::prefetch_l1i_after(std::uint64_t pline, std::uint64_t now) {
 
 void PrivateCaches::train(std::uint64_t pline, bool is_load, std::uint64_t now, bool instruction) {
     Prefetcher::Plan plan;
-    const bool follow = p_.prefetch.crosses_pages && pline >> kLinesPerPageShift == ppn_;
+    const bool crosses = is_load && p_.prefetch.crosses_pages;
+    const bool follow = crosses && pline >> kLinesPerPageShift == ppn_;
     trained_virtual_ = follow;
+    // Other loads are the kernel's, by addresses of its linear map.
+    trained_page_ = crosses ? ~0ull : pline >> kLinesPerPageShift;
     if (!prefetcher_.train(follow ? vpn_ << kLinesPerPageShift | (pline & kLinesPerPageMask) : pline, instruction,
                            plan))
         return;
@@ -624,7 +688,6 @@ void PrivateCaches::train(std::uint64_t pline, bool is_load, std::uint64_t now, 
             if (l != ~0ull) one(l);
         }
     };
-    if (plan.l1.stride < 0 && !p_.prefetch.l1_descending) plan.l1.count = 0;
     run(plan.l1, [&](std::uint64_t l) { to_l1 ? prefetch_l1d(l, now) : prefetch_l2(l, now); });
     run(plan.l2, [&](std::uint64_t l) { prefetch_l2(l, now); });
     run(plan.l3, [&](std::uint64_t l) { prefetch_l3(l, now); });
@@ -633,7 +696,7 @@ void PrivateCaches::train(std::uint64_t pline, bool is_load, std::uint64_t now, 
 /// The physical line of one that a trained stream asks for; ~0 if nothing is mapped there.
 std::uint64_t PrivateCaches::physical_line(std::uint64_t line) {
     const std::uint64_t page = line >> kLinesPerPageShift;
-    if (!trained_virtual_) return line;
+    if (!trained_virtual_) return trained_page_ == ~0ull || page == trained_page_ ? line : ~0ull;
     if (page == vpn_) return ppn_ << kLinesPerPageShift | (line & kLinesPerPageMask);
     if (!lookup_) return ~0ull;
     if (page != other_vpn_) {
@@ -651,7 +714,7 @@ bool PrivateCaches::prefetch_l1d(std::uint64_t pline, std::uint64_t now) {
     if (!prefetchable(pline)) return false;
     Fills::Slot* const slot = prefetches_.pick(now);
     if (!slot || slot->ready > now) return false;
-    const Fill f = from_l2(pline, false, For::prefetch, now);
+    const Fill f = from_l2(pline, Into::l1d, false, For::prefetch, now);
     prefetches_.occupy(*slot, pline, f.ready, f.level);
     allocate_l1d(pline, f.state, now).prefetched = true;
     count(ev::L1D_CACHE_REFILL_PREFETCH);

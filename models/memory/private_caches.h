@@ -3,8 +3,9 @@
 // the core's end of the protocol with the DSU. Times are core cycles. What is counted: hierarchy.h.
 //
 // The states of the two levels: a line that the core owns alone is exclusive or modified in each level that holds it;
-// dirty data may be in either, the L1D's being newer. With an inclusive L2, a line in the L1D is also in the L2; with a
-// non-inclusive one, fills go to both, but the L2 forgets lines on its own, and takes L1D victims it does not hold.
+// dirty data may be in either, the L1D's being newer. With an inclusive L2, a line in the L1D is also in the L2. An exclusive
+// one takes the L1D's victims, what the L1I and walks fetch, whole lines of write streams, and what PRFM asks it for; a line
+// that the L1D takes leaves it.
 #pragma once
 
 #include "models/memory/dsu_extension.h"
@@ -17,6 +18,7 @@
 #include "models/memory/write_stream.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace rkperf::mem {
 
@@ -52,10 +54,14 @@ class PrivateCaches final : public SnoopPort {
     void set_listener(FastPathListener* l) { listener_ = l; }
     void set_page_lookup(PageLookup* l) { lookup_ = l; }
     /// The accesses that follow are to this page; vpn ~0: translations have changed.
-    void set_page(std::uint64_t vpn, std::uint64_t ppn) {
+    void set_page(std::uint64_t vpn, std::uint64_t ppn, std::uint64_t now = 0) {
         vpn_ = vpn;
         ppn_ = ppn;
-        if (vpn == ~0ull) other_vpn_ = ~0ull;
+        if (vpn == ~0ull) {
+            other_vpn_ = ~0ull;
+        } else if (colours_.changes(ppn, vpn)) {
+            recolour(ppn, vpn, now);
+        }
     }
     void set_recency_clock(std::uint32_t* clock) { clock_ = clock; }
 
@@ -69,10 +75,12 @@ class PrivateCaches final : public SnoopPort {
     using State = CacheLine::State;
     static constexpr unsigned kTouchedBytes = 8;
     enum class For : std::uint8_t { demand, prefetch };
+    enum class Into : std::uint8_t { l1d, other };
     struct Fill {
         std::uint64_t ready{};
         Level level{};
-        State state{}; ///< for the L1: shared or exclusive
+        State state{}; ///< for the L1: shared or exclusive; modified only if the L2 gave the line up
+        bool in_l2{};  ///< the L2 had it, or had asked for it
     };
 
     // Requests of the core
@@ -82,14 +90,17 @@ class PrivateCaches final : public SnoopPort {
     Timing fetch(std::uint64_t pline, std::uint64_t now, CacheLine** line);
     Timing walk_read(std::uint64_t pline, std::uint64_t now);
     Timing software_prefetch(std::uint64_t pline, std::uint64_t now, CacheLine** line);
+    void software_prefetch_l2(std::uint64_t pline, std::uint64_t now);
 
     // L1D
     Timing l1d_hit(CacheLine& l, std::uint64_t now, bool is_load);
+    void take_place(Fills::Slot& slot, std::uint64_t pline, const Fill& f);
     Timing store_miss(std::uint64_t pline, std::uint64_t now, CacheLine** line);
     Timing upgrade(CacheLine& l, std::uint64_t now);
     CacheLine& allocate_l1d(std::uint64_t pline, State state, std::uint64_t now);
     void evict_l1d(CacheLine& l, std::uint64_t now);
     void invalidate_l1d(CacheLine& l);
+    void recolour(std::uint64_t ppn, std::uint64_t vpn, std::uint64_t now);
     void count_refill(EventNumber direction, Level level);
 
     // Write streaming
@@ -100,7 +111,7 @@ class PrivateCaches final : public SnoopPort {
     void account_streaming(std::uint64_t now);
 
     // L2 and beyond
-    Fill from_l2(std::uint64_t pline, bool unique, For why, std::uint64_t start);
+    Fill from_l2(std::uint64_t pline, Into who, bool unique, For why, std::uint64_t start);
     Fill from_dsu(std::uint64_t pline, DsuKind kind, For why, std::uint64_t start);
     std::uint64_t own(std::uint64_t pline, DsuKind kind, std::uint64_t start);
     /// When a request that reaches the L2 at `start` is served.
@@ -135,17 +146,22 @@ class PrivateCaches final : public SnoopPort {
     std::uint32_t inner_clock_{};                 ///< recency of L1I and L2
     std::array<CacheLine*, 1024> touched_{};      ///< of the L1I, by line: where touch_code found it last
     std::array<CacheLine*, 1024> touched_data_{}; ///< the same of the L1D and touch_data
+    PageColours colours_;                         ///< of the L1D
     TagArray l1i_, l1d_, l2_;
-    Fills mshrs_;      ///< demand misses of the L1D
-    Fills prefetches_; ///< prefetches on their way to L1D or L2
-    Fills fetches_;    ///< L1I misses
-    Fills stream_out_; ///< whole lines on their way out of a write stream
+    std::vector<CacheLine> moved_; ///< of recolour()
+    Fills mshrs_;                  ///< demand misses of the L1D
+    std::uint64_t oldest_free_{};  ///< when the places of all misses of loads so far are free, if in order
+    Fills prefetches_;             ///< prefetches on their way to L1D or L2
+    Fills asked_for_;              ///< lines on their way to the L2 for PRFM
+    Fills fetches_;                ///< L1I misses
+    Fills stream_out_;             ///< whole lines on their way out of a write stream
     SlotCalendar l2_port_;
     Prefetcher prefetcher_;
     PageLookup* lookup_{};
     std::uint64_t vpn_{~0ull}, ppn_{~0ull};             ///< page of the present access
     std::uint64_t other_vpn_{~0ull}, other_ppn_{~0ull}; ///< the last one looked up
     bool trained_virtual_{};
+    std::uint64_t trained_page_{}; ///< the physical page that the stream ends with; ~0: with none
     WriteStream stream_;
     std::uint64_t streaming_since_{}; ///< cycle up to which write-streaming cycles are counted
     DsuExtension x_;

@@ -6,6 +6,7 @@
 
 #include "models/memory/dice.h"
 #include "models/memory/hierarchy.h"
+#include "models/memory/page_colours.h"
 
 #include <bit>
 #include <cstdint>
@@ -33,6 +34,9 @@ class TagArray {
         tags_.reset(new (kHostLine) std::uint32_t[count_]);
         for (std::size_t i = 0; i < count_; ++i) tags_[i] = kNoTag;
     }
+
+    /// Sets are chosen by virtual addresses: as many bits of the page as a way has pages come from there.
+    void index_by(const PageColours& colours) { colours_ = &colours; }
 
     CacheLine* find(std::uint64_t pline) {
         const std::size_t set = first(pline);
@@ -97,12 +101,16 @@ class TagArray {
     };
 
     static std::uint32_t short_tag(std::uint64_t pline) { return static_cast<std::uint32_t>(pline); }
-    std::size_t first(std::uint64_t pline) const { return static_cast<std::size_t>(pline & mask_) * stride_; }
+    std::size_t first(std::uint64_t pline) const {
+        const std::uint64_t index = colours_ ? colours_->index(pline) : pline;
+        return static_cast<std::size_t>(index & mask_) * stride_;
+    }
 
     unsigned ways_;
     unsigned stride_; ///< lines from one set to the next
     bool random_;
     unsigned mask_{};
+    const PageColours* colours_{};
     Dice dice_;
     std::size_t count_{};
     std::unique_ptr<CacheLine[], Free<CacheLine>> lines_;

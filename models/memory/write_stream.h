@@ -41,7 +41,8 @@ class WriteStream {
     void end() { line_ = ~0ull; }
 
     /// A whole line was stored. True: write streaming begins with the next line.
-    bool whole_line() {
+    bool whole_line(std::uint32_t clock) { // of the core's accesses
+        last_whole_ = clock;
         if (lines_ != ~0u) ++lines_;
         if (streaming_ || lines_ < p_.l1_lines) return false;
         return streaming_ = true;
@@ -50,6 +51,10 @@ class WriteStream {
     void broken() {
         lines_ = 0;
         streaming_ = false;
+    }
+    /// Between two lines the core was busy elsewhere for too long.
+    bool paused(std::uint32_t clock) const {
+        return streaming_ && line_ == ~0ull && p_.pause != 0 && clock - last_whole_ > p_.pause;
     }
     /// Where the next whole line goes.
     Target target() const {
@@ -65,6 +70,7 @@ class WriteStream {
     std::uint64_t line_{~0ull};
     std::uint64_t mask_{};
     unsigned lines_{};
+    std::uint32_t last_whole_{}; ///< when a line was whole last
     bool streaming_{};
 };
 

@@ -15,7 +15,7 @@ enum {
     OFFSETS_APART = 64,    // and of offsets: the next line
     WHOLE = 16 << 20,      // bytes; up to here the whole buffer is linked
     BIG_STEPS = 160 << 10, // steps of all chains in a buffer that is not
-    SMALL_STEPS = 8192,    // at least, in one that is
+    SMALL_STEPS = 32768,   // at least, in one that is
     WARM_ACCESSES = 300000,
     MOST_CHAINS = 8,
 };
@@ -124,7 +124,7 @@ static void measure(const struct kind* k, char* buffer, size_t bytes) {
         steps = bytes / LINE;
         if (steps < SMALL_STEPS) steps = SMALL_STEPS;
         // Around until what the caches hold is this buffer's, and no more what linking left.
-        warm = bytes <= 2 << 20 ? 3 * steps : 5 * steps;
+        warm = bytes <= 256 << 10 ? 3 * steps : bytes <= 4 << 20 ? 10 * steps : 6 * steps;
         if (bytes > 64 << 10 && warm < WARM_ACCESSES / k->chains) warm = WARM_ACCESSES / k->chains;
         if (k->chains >= 4 && bytes > 512 << 10) steps /= 2;
     } else {
@@ -132,6 +132,7 @@ static void measure(const struct kind* k, char* buffer, size_t bytes) {
         link_chains(&c, warm + steps + 1);
     }
     warm &= ~(size_t)15, steps &= ~(size_t)15;
+    now_ns(); // the first call meets pages and lines of its own
     k->follow(buffer, at, warm);
     double begun = now_ns();
     k->follow(buffer, at, steps);

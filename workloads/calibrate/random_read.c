@@ -44,9 +44,9 @@ static __attribute__((noinline)) uint32_t dual(const volatile uint8_t* zeros, ui
 static double measure(const uint8_t* zeros, size_t bytes, int two, unsigned reads) {
     uint32_t (*const run)(const volatile uint8_t*, uint32_t, unsigned, uint32_t) = two ? dual : single;
     // Long enough for the caches to forget what they held, where the buffer can stay in them at all.
-    const unsigned lines = (unsigned)(bytes / LINE), warm = bytes <= 64 << 10                            ? reads
-                                                            : 2 * lines > WARM_READS && bytes <= 8 << 20 ? 2 * lines
-                                                                                                         : WARM_READS;
+    const unsigned lines = (unsigned)(bytes / LINE), warm = bytes <= 64 << 10                             ? reads
+                                                            : 10 * lines > WARM_READS && bytes <= 8 << 20 ? 10 * lines
+                                                                                                          : WARM_READS;
     uint32_t seed = run(zeros, (uint32_t)bytes - 1, warm, (uint32_t)bytes);
     double begun = now_ns();
     seed = run(zeros, (uint32_t)bytes - 1, reads, seed);

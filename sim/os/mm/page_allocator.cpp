@@ -9,17 +9,16 @@ PageAllocator::PageAllocator(mem::PhysicalMemory& memory, PhysAddr first, std::u
     : memory_(memory), first_(first), total_(bytes >> kPageShift), free_count_(total_) {}
 
 std::uint64_t PageAllocator::scattered(std::uint64_t n) const {
-    constexpr unsigned kBits = kPieceBits - kGroupBits;
-    constexpr std::uint64_t kMask = (std::uint64_t{1} << kBits) - 1, kInGroup = (std::uint64_t{1} << kGroupBits) - 1;
+    constexpr std::uint64_t kMask = (std::uint64_t{1} << kPieceBits) - 1;
     const std::uint64_t piece = n >> kPieceBits;
     if ((piece + 1) << kPieceBits > total_) return n;
     // One-to-one steps: odd products and shifted sums.
-    std::uint64_t x = ((n >> kGroupBits) + piece * 617) & kMask;
-    for (std::uint64_t odd : {0x1e5u, 0x2cbu, 0x34du}) {
+    std::uint64_t x = (n + piece * 617) & kMask;
+    for (std::uint64_t odd : {0x9e5u, 0xacbu, 0xb4du}) {
         x = x * odd & kMask;
-        x ^= x >> kBits / 2;
+        x ^= x >> kPieceBits / 2;
     }
-    return piece << kPieceBits | x << kGroupBits | (n & kInGroup);
+    return piece << kPieceBits | x;
 }
 
 PhysAddr PageAllocator::alloc(Gfp gfp) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of simulated DRAM with reference counts. Deterministic: addresses depend only on the sequence of calls. Pages
-// that follow each other lie together by fours and else scattered, as those of a kernel that has been up for a while do:
-// physically indexed caches see pages of all colours, and physical streams end soon.
+// Pages of simulated DRAM with reference counts. Deterministic: addresses depend only on the sequence of calls. They
+// lie scattered, as those of a kernel that has been up for a while do: physically indexed caches see pages of all colours, some
+// oftener than others (M: the RK3588's L2s of 128 and 512 KiB do not hold all of 128 and 512 KiB).
 #pragma once
 
 #include "models/memory/physical_memory.h"
@@ -38,8 +38,8 @@ class PageAllocator {
     mem::PhysicalMemory& memory() { return memory_; }
 
   private:
-    /// Groups of pages, scattered within pieces of so many (16 MiB); what is left over at the end is in order.
-    static constexpr unsigned kPieceBits = 12, kGroupBits = 2;
+    /// Pages are scattered within pieces of so many (16 MiB); what is left over at the end is in order.
+    static constexpr unsigned kPieceBits = 12;
     std::uint64_t scattered(std::uint64_t n) const;
 
     mem::PhysicalMemory& memory_;

@@ -196,9 +196,14 @@ TEST_CASE("prefetch never faults") {
     const auto before = m.picture();
     CHECK(m.run(0xf9800050) == Stop::none); // prfm pstl1keep, [x2]
     CHECK(m.memory.last_kind == AccessKind::prefetch);
+    CHECK(m.state.mem.last_va == Bench::kAbsent);
     auto after = before;
     after.pc += 4;
     CHECK(m.picture() == after);
+    for (const std::uint32_t beyond : {0xf9800043u, 0xf9800044u}) { // prfm pldl2strm, pldl3keep, [x2]
+        CHECK(m.run(beyond) == Stop::none);
+        CHECK(m.memory.last_kind == AccessKind::prefetch_beyond);
+    }
 }
 
 TEST_CASE("store-exclusive without the monitor does not touch memory") {

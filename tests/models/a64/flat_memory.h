@@ -38,7 +38,7 @@ class FlatMemory : public CoreHooks {
             if (fill_lines) fill(va, r);
             return host;
         }
-        if (kind == AccessKind::prefetch) return nullptr;
+        if (is_prefetch(kind)) return nullptr;
         state_.stop = Stop::data_abort;
         state_.fault = Fault{.addr = va, .status = status, .write = write, .cache_maintenance = false};
         return nullptr;

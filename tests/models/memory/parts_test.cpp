@@ -138,7 +138,8 @@ TEST_CASE("the directory keeps what it is told", "[memory][coherence]") {
 }
 
 TEST_CASE("the prefetcher follows strides of either sign and several streams", "[memory][prefetch]") {
-    const PrefetchParams p{.streams = 2, .confirm = 2, .l1_ahead = 2, .l2_ahead = 5, .per_trigger = 2, .in_flight = 8};
+    const PrefetchParams p{
+        .streams = 2, .confirm = 2, .l1_ahead = 2, .l2_ahead = 5, .per_trigger = 2, .in_flight = 8, .l1_ahead_down = 1};
     Prefetcher f(p);
     Prefetcher::Plan plan;
     CHECK_FALSE(f.train(1000, false, plan));
@@ -156,6 +157,7 @@ TEST_CASE("the prefetcher follows strides of either sign and several streams", "
     REQUIRE(f.train(4998, false, plan));
     CHECK(plan.l1.first == 4997);
     CHECK(plan.l1.stride == -1);
+    CHECK(plan.l1.count == 1);
     plan = {};
     REQUIRE(f.train(1009, false, plan));
     CHECK(plan.l1.first == 1015); // one more, to stay two ahead
@@ -206,7 +208,7 @@ TEST_CASE("write streaming begins after enough whole lines and moves outwards", 
         s.begin(pline);
         for (unsigned o = 0; o < 48; o += 16) CHECK(s.add(o, 16) == Added::part);
         CHECK(s.add(48, 16) == Added::whole);
-        const bool entered = s.whole_line();
+        const bool entered = s.whole_line(0);
         s.end();
         return entered;
     };
@@ -220,6 +222,7 @@ TEST_CASE("write streaming begins after enough whole lines and moves outwards", 
     store_line(5);
     store_line(6);
     CHECK(s.target() == WriteStream::Target::memory);
+    CHECK_FALSE(s.paused(1'000'000)); // no such limit was set
     s.broken();
     CHECK_FALSE(s.streaming());
     CHECK(s.target() == WriteStream::Target::l1);

@@ -27,7 +27,7 @@ void check_invariants(CachesFixture& f) {
         if (l.state == State::invalid) continue;
         held.insert(l.pline);
         const CacheLine* l2 = f.caches.l2().find(l.pline);
-        if (f.params.l2_inclusive_of_l1d) REQUIRE(l2);
+        REQUIRE((l2 != nullptr) == f.params.l2_inclusive_of_l1d);
         // One level cannot own what the other one shares.
         if (l2) REQUIRE((l.state == State::shared) == (l2->state == State::shared));
     }
@@ -126,7 +126,7 @@ TEST_CASE("a dirty victim is written to the L2, then out of it", "[memory][l1d][
         CHECK(f.total(ev::L2D_CACHE_WR) == 1);
         CHECK(f.dsu.count(DsuKind::write_back) == 0);
         const std::uint64_t l2_way = p.l2.bytes / p.l2.ways;
-        for (unsigned i = 1; i <= p.l2.ways + 1; ++i) f.go(i * l2_way);
+        for (unsigned i = 1; i <= p.l2.ways + p.l1d.ways + 1; ++i) f.go(i * l2_way);
         CHECK(f.l2(0) == State::invalid);
         CHECK(f.dsu.count(DsuKind::write_back) == 1);
         CHECK(f.total(ev::L2D_CACHE_WB_VICTIM) >= 1);
@@ -154,7 +154,7 @@ TEST_CASE("the A76's L2 takes lines out of the L1D, the A55's does not", "[memor
     }
 }
 
-TEST_CASE("a non-inclusive L2 takes clean L1D victims it does not hold", "[memory][inclusion]") {
+TEST_CASE("an exclusive L2 takes clean L1D victims", "[memory][inclusion]") {
     CachesFixture f(plain_a55());
     const CoreMemoryParams& p = f.params;
     const std::uint64_t l2_way = p.l2.bytes / p.l2.ways;
@@ -173,6 +173,49 @@ TEST_CASE("a non-inclusive L2 takes clean L1D victims it does not hold", "[memor
     CHECK(f.total(ev::L2D_CACHE_WR) > writes);
     CHECK(f.total(ev::L1D_CACHE_WB) == 0);
     check_invariants(f);
+}
+
+TEST_CASE("a line goes back and forth between the L1D and an exclusive L2, dirty or not", "[memory][inclusion]") {
+    CachesFixture f(plain_a55());
+    const CoreMemoryParams& p = f.params;
+    f.go(0, Access::store);
+    CHECK(f.l2(0) == State::invalid); // not when it was fetched
+    for (unsigned i = 1; i <= p.l1d.ways; ++i) f.go(i * l1d_way(p));
+    CHECK(f.l2(0) == State::modified);
+    CHECK(f.go(0).level == Level::l2);
+    CHECK(f.l1d(0) == State::modified);
+    CHECK(f.l2(0) == State::invalid);
+    CHECK(f.l2(l1d_way(p)) == State::exclusive); // gave way to it
+    CHECK(f.dsu.count(DsuKind::write_back) == 0);
+    // 160 KiB are held at once.
+    for (unsigned turn = 0; turn < 2; ++turn)
+        for (std::uint64_t at = 0; at < p.l1d.bytes + p.l2.bytes; at += 64) f.go(0x10'0000 + at);
+    const std::uint64_t fetched = f.total(ev::L3D_CACHE_RD);
+    for (std::uint64_t at = 0; at < p.l1d.bytes + p.l2.bytes; at += 64) f.go(0x10'0000 + at);
+    CHECK(f.total(ev::L3D_CACHE_RD) == fetched);
+    check_invariants(f);
+}
+
+TEST_CASE("the L1D is indexed by virtual addresses", "[memory][l1d][index]") {
+    for (const auto& p : {plain_a55(), plain_a76()}) {
+        CachesFixture f(p);
+        const std::uint64_t pages = l1d_way(p) / kPageSize, way = p.l1d.ways;
+        // Pages whose physical addresses would all meet in one set lie in all of them.
+        const auto page = [&](std::uint64_t i) { return 0x200 + i * pages; };
+        for (std::uint64_t i = 0; i < way * pages; ++i) {
+            f.caches.set_page(i, page(i), f.cycle);
+            f.go(page(i) << kPageShift);
+        }
+        for (std::uint64_t i = 0; i < way * pages; ++i) CHECK(f.l1d(page(i) << kPageShift) != State::invalid);
+        // By another virtual address the page's lines are found where that leads.
+        f.go(page(0) << kPageShift, Access::store);
+        f.listener.l1d.clear();
+        f.caches.set_page(1, page(0), f.cycle);
+        CHECK(f.listener.l1d[0] == std::pair<std::uint64_t, bool>(page(0) << (kPageShift - kLineShift), false));
+        CHECK(f.l1d(page(0) << kPageShift) == State::modified);
+        CHECK(f.go(page(0) << kPageShift).level == Level::l1);
+        check_invariants(f);
+    }
 }
 
 TEST_CASE("stores make a line modified: from exclusive silently, from shared by an upgrade", "[memory][mesi]") {
@@ -212,6 +255,25 @@ TEST_CASE("misses in flight are bounded, and requests to the same line share one
     CHECK(merged.level == Level::dram);
     CHECK(f.total(ev::L1D_CACHE_REFILL) == 4);
     CHECK(f.total(ev::L1D_CACHE) == 5);
+}
+
+TEST_CASE("misses that leave their places in order hold those behind a slow one", "[memory][mshr]") {
+    for (const bool in_order : {false, true}) {
+        CoreMemoryParams p = plain_a55();
+        p.mshrs_in_order = in_order;
+        CachesFixture f(p);
+        const auto load = [&](std::uint64_t pa, Level from, std::uint64_t latency) {
+            f.dsu.level = from;
+            f.dsu.latency = latency;
+            return f.caches.access(PhysAddr(pa), Access::load, 1000, nullptr, 8).ready;
+        };
+        const std::uint64_t slow = load(0, Level::dram, 500);
+        const std::uint64_t fast = load(64, Level::l3, 30);
+        CHECK(fast < 1100); // the data do not wait
+        load(128, Level::l3, 30);
+        const std::uint64_t fourth = load(192, Level::l3, 30);
+        CHECK((fourth > slow) == in_order);
+    }
 }
 
 TEST_CASE("fetches use the L1I and the L2", "[memory][l1i]") {
@@ -274,13 +336,59 @@ TEST_CASE("software prefetches fill without counting as accesses", "[memory][pre
     check_identities(f);
 }
 
+TEST_CASE("prefetch instructions for the L2 leave the L1D alone, and nothing learns from them", "[memory][prefetch]") {
+    for (const auto& params : {cortex_a55_memory(), cortex_a76_memory()}) {
+        CachesFixture f(without_streaming(params));
+        CacheLine* line = nullptr;
+        const Timing t = f.caches.access(PhysAddr(0x40), Access::prefetch_l2, 1000, &line, 8);
+        CHECK(t.ready == 1000); // nobody waits
+        CHECK(line == nullptr);
+        CHECK(f.l1d(0x40) == State::invalid);
+        CHECK(f.l2(0x40) == State::exclusive);
+        CHECK(f.total(ev::L1D_CACHE) == 0);
+        CHECK(f.total(ev::L3D_CACHE_RD) == 1);
+        const std::uint64_t arrives = 1000 + f.params.to_dsu + f.dsu.latency;
+        CHECK(f.caches.access(PhysAddr(0x48), Access::load, 1010, nullptr, 8).ready == arrives);
+        CHECK(f.total(ev::L3D_CACHE_RD) == 1);
+        for (unsigned i = 2; i < 20; ++i) f.go(i * 64, Access::prefetch_l2);
+        CHECK(f.total(ev::L3D_CACHE_RD) == 19); // no more than those
+        check_identities(f);
+        check_invariants(f);
+    }
+}
+
+TEST_CASE("a stream of loads goes on over pages by virtual addresses, one of stores ends with its page",
+          "[memory][prefetch]") {
+    struct Pages : PageLookup {
+        std::uint64_t page_behind(std::uint64_t vpn) override { return 0x300 - 7 * vpn; }
+    } pages;
+    for (const bool stores : {false, true}) {
+        CachesFixture f(without_streaming(cortex_a55_memory()));
+        f.caches.set_page_lookup(&pages);
+        const auto next = [&](std::uint64_t vpn) { return PhysAddr(pages.page_behind(vpn) << kPageShift).v; };
+        f.caches.set_page(4, pages.page_behind(4), f.cycle);
+        for (unsigned i = 0; i < 64; ++i) {
+            f.cycle += 200;
+            f.go(next(4) + i * 64, stores ? Access::store : Access::load);
+        }
+        CHECK((f.l1d(next(5)) != State::invalid) == !stores);
+        CHECK(f.l1d(next(4) + kPageSize) == State::invalid); // the page behind it in memory is another one's
+    }
+}
+
 TEST_CASE("a stride is prefetched ahead of the loads", "[memory][prefetch]") {
     for (const bool big : {false, true}) {
         const CoreMemoryParams p = without_streaming(big ? cortex_a76_memory() : cortex_a55_memory());
         CachesFixture f(p);
+        struct Same : PageLookup {
+            std::uint64_t page_behind(std::uint64_t vpn) override { return vpn; }
+        } same;
+        f.caches.set_page_lookup(&same);
         unsigned slow = 0;
         for (unsigned i = 0; i < 400; ++i) {
             f.cycle += 60; // time enough for the prefetches
+            const std::uint64_t page = (0x10'0000 + i * 128) >> kPageShift;
+            f.caches.set_page(page, page);
             slow += f.go(0x10'0000 + i * 128).level != Level::l1;
         }
         CHECK(slow < 20);
@@ -329,6 +437,21 @@ TEST_CASE("whole-line stores stop allocating level by level", "[memory][stream]"
     CHECK(f.total(ev::L1D_CACHE_REFILL_WR) == 6);
     f.go(0x40'0000, Access::store, 16);
     CHECK(f.l1d(0x40'0000) == State::modified);
+}
+
+TEST_CASE("hits in the L1D between two lines end the A76's write streaming", "[memory][stream]") {
+    for (const unsigned hits : {200u, 300u}) {
+        CachesFixture f(without_prefetch(cortex_a76_memory()));
+        const auto line = [&](std::uint64_t n) {
+            for (unsigned o = 0; o < 64; o += 16) f.go(0x10'0000 + n * 64 + o, Access::store, 16);
+        };
+        for (unsigned i = 0; i < 8; ++i) line(i);
+        CHECK(f.l1d(0x10'0000 + 7 * 64) == State::invalid);
+        f.clock += hits; // as a64::MemPort counts them
+        line(8);
+        CHECK((f.l1d(0x10'0000 + 8 * 64) == State::modified) == (hits == 300));
+        check_invariants(f);
+    }
 }
 
 TEST_CASE("stores that do not fill their lines never stream", "[memory][stream]") {
@@ -476,7 +599,7 @@ TEST_CASE("random traffic keeps levels, directory and events consistent", "[memo
                     f.go(pa & ~63ull, Access::zero_line, 64);
                     ++stores;
                     break;
-                case 2: f.go(pa, Access::prefetch); break;
+                case 2: f.go(pa, random() % 2 ? Access::prefetch : Access::prefetch_l2); break;
                 case 3:
                     f.go(pa, Access::walk);
                     ++loads;
