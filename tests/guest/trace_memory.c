@@ -88,6 +88,30 @@ static void text(void) {
     put("/trace", "");
 }
 
+/// A file in memory: its pages come without a word, and are told of when they go.
+static void file(void) {
+    struct perf_event_attr a = tracepoint("filemap", "mm_filemap_add_to_page_cache"),
+                           d = tracepoint("filemap", "mm_filemap_delete_from_page_cache");
+    d.sample_period = 1;
+    d.sample_type = PERF_SAMPLE_RAW;
+    struct trace_ring rd;
+    const int fa = open_event(&a, 0, -1, -1), fd = open_event(&d, 0, -1, -1);
+    map_ring(&rd, fd);
+    static char bytes[3 * 4096];
+    const int f = open("/tmp/trace_memory_file", O_CREAT | O_RDWR, 0600);
+    ioctl(fa, PERF_EVENT_IOC_ENABLE, 0);
+    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+    write(f, bytes, sizeof bytes);
+    unlink("/tmp/trace_memory_file");
+    close(f);
+    ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+    printf("added %ld, taken away %ld\n", count_of(fa), count_of(fd));
+    const unsigned char* r;
+    while ((r = next_raw(&rd))) printf("index %ld, order %d\n", num(r, 24, 8), r[36]);
+    close(fa);
+    close(fd);
+}
+
 static void enabled(const char* system, const char* name) {
     struct perf_event_attr a = tracepoint(system, name);
     const int fd = open_event(&a, 0, -1, -1);
@@ -99,6 +123,7 @@ int main(void) {
     pages();
     copies();
     text();
+    file();
     enabled("filemap", "mm_filemap_add_to_page_cache");
     enabled("filemap", "mm_filemap_delete_from_page_cache");
     enabled("lock", "contention_begin");

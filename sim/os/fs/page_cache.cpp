@@ -10,7 +10,10 @@
 namespace rkperf::os {
 
 PagedNode::~PagedNode() {
-    for (auto& [index, slot] : pages_) services().pages().put(slot.pa);
+    for (auto& [index, slot] : pages_) {
+        page_cache_changed(index, slot.pa, false);
+        services().pages().put(slot.pa);
+    }
 }
 
 int PagedNode::get_page(std::uint64_t index, PhysAddr& out, bool& filled) {
@@ -40,6 +43,7 @@ int PagedNode::get_page(std::uint64_t index, PhysAddr& out, bool& filled) {
 }
 
 void PagedNode::page_cache_changed(std::uint64_t index, PhysAddr pa, bool added) {
+    if (added && cached(index).in_memory_only) return; // shmem does not tell of these
     // The kernel's own dev_t: 12 bits of major, 20 of minor number.
     services().page_cache_changed(pa, ino, fs.dev_major << 20 | fs.dev_minor, index, added);
 }

@@ -60,7 +60,7 @@ class Run(Command):
     def test_figures_only_when_asked_for(self):
         r = self.run_here("run", "--stats", "--", EXACTLOOP, "1000")
         self.assertRegex(r.stderr, r"^rkperf: [\d,]+ instructions \(user [\d,]+, kernel [\d,]+\), [\d.]+ \w+ simulated, "
-                                   r"[\d.]+ MIPS\nrkperf: perf has 0 events and 0 contexts left\n$")
+                                   r"[\d.]+ MIPS\nrkperf: perf has 0 events, 0 contexts, 0 buffers and 0 references to tasks left\n$")
 
     def test_what_cannot_run_is_refused_before_the_simulation(self):
         self.refused("run", "--", "./missing", words=["./missing", "no such file"])
