@@ -147,8 +147,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     /// Of the branch at `pc`, behind which `n` operations were issued in vain.
     void note_mispredict(Mispredict kind, std::uint64_t n, std::uint64_t pc, bool taken);
     /// Kernel code in so many lines of text was charged: what it leaves in the predictor. Returns how many were mispredicted.
-    /// `seen` is the charge's: see BranchPredictor::pass_through.
-    virtual unsigned kernel_branches(std::uint64_t pc, unsigned lines, bool& seen) = 0;
+    virtual unsigned kernel_branches(BranchPredictor::Passage& p) = 0;
     /// Moves everything counted into the totals of the present level, but for what kernel code has, which is moved when
     /// somebody asks for it.
     void flush() const;
@@ -331,8 +330,8 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     bool irq_level_{};
     Picoseconds irq_when_{};
     mutable Moment quantum_moment_, irq_moment_; ///< of quantum_end_ and irq_when_
-    bool irq_masked_{true}; ///< the core does not yield
-    bool daif_i_{true};     ///< what is signalled is not taken; the same unless software masks by priority
+    bool irq_masked_{true};                      ///< the core does not yield
+    bool daif_i_{true}; ///< what is signalled is not taken; the same unless software masks by priority
     bool waiting_{};
     sc_core::sc_event irq_event_;
 

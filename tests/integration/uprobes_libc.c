@@ -52,7 +52,8 @@ static size_t work(char* text, size_t room, bool forks) {
     for (int i = 0; i < 64; i++) v[i] = (i * 7919) % 101;
     qsort(v, 64, sizeof *v, compare);
     FILE* f = fmemopen(text, room, "w");
-    for (int i = 0; i < 6; i++) fprintf(f, "%d:%s:%.3f:%a:%lx;", v[i * 8], "word", v[i] * 1.25 + 0.5, v[i] / 3.0, v[i] * 977l);
+    for (int i = 0; i < 6; i++)
+        fprintf(f, "%d:%s:%.3f:%a:%lx;", v[i * 8], "word", v[i] * 1.25 + 0.5, v[i] / 3.0, v[i] * 977l);
     const time_t t = 1700000000;
     struct tm tm;
     char day[64];
@@ -90,7 +91,8 @@ static size_t work(char* text, size_t room, bool forks) {
     int status = 0;
     const pid_t pid = forks ? fork() : 0;
     if (forks && !pid) _exit(9);
-    while (forks && waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    while (forks && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
     fprintf(f, " %x\n", status);
     const long n = ftell(f);
     fclose(f);
@@ -144,7 +146,8 @@ static int find_library(struct dl_phdr_info* info, size_t size, void* unused) {
 static uint64_t offset_of(uint64_t va) {
     for (int i = 0; i < libc.phnum; i++) {
         const ElfW(Phdr)* p = &libc.ph[i];
-        if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && va - p->p_vaddr < p->p_memsz) return va - p->p_vaddr + p->p_offset;
+        if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && va - p->p_vaddr < p->p_memsz)
+            return va - p->p_vaddr + p->p_offset;
     }
     return 0;
 }
@@ -240,7 +243,8 @@ int main(int argc, char** argv) {
         used += hits(one) > 0;
         close(one);
     }
-    printf("one at a time: refused few %d, other errors %d, wrong %d, some hit %d\n", no * 10 < tried, other, wrong, used > 0);
+    printf("one at a time: refused few %d, other errors %d, wrong %d, some hit %d\n", no * 10 < tried, other, wrong,
+           used > 0);
     if (!sample) printf("%d tried, %d refused, %d hit\n", tried, no, used);
 
     static int all[kMost];
