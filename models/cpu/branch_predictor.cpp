@@ -122,50 +122,78 @@ std::uint8_t BranchPredictor::target_known_slow(std::uint64_t pc) {
     return params_.decode_bubble;
 }
 
-unsigned BranchPredictor::pass_through(std::uint64_t pc, unsigned lines, bool& seen) {
-    constexpr std::uint64_t kLine = 64, kInsns = 16;
-    unsigned wrong = 0;
-    const bool known = seen;
-    bool saw_all = true;
-    // What the tables' stores cannot change is held here; of the path only the low 16 bits count.
-    std::uint64_t path = path_, history = history_;
-    std::uint64_t *const nano = nano_.data(), *const micro = micro_.data();
-    const std::uint64_t nano_mask = nano_mask_, micro_mask = micro_mask_;
-    const std::uint64_t end = pc / kLine + lines;
-    for (std::uint64_t line = (pc / kLine + 1) & ~std::uint64_t{1}; line < end; line += 2) {
-        const std::uint64_t kind = line / 2 % 8;
-        const bool taken = kind < 5;
-        history = history << 1 | taken;
-        if (known & !taken) continue;
+namespace {
+
+/// The branch in an even line of text that is passed through.
+struct Passed {
+    explicit Passed(std::uint64_t line)
         // Anywhere in its line, so that all entries of direct-mapped parts get their share.
-        const std::uint64_t h = line * kInsns + (line * kMix >> 60);
-        // What code was called for decides the way of some branches: now and then it is another one.
-        if (kind == 3 && ++passes_ % 16 == 0) {
-            history_ = history >> 1; // as before this branch; bit 63 is in no table's mask
-            tagged(h << 2, !taken);
+        : pc((line * 16 + (line * kMix >> 60)) << 2), kind(line / 2 % 8) {}
+    bool taken() const { return kind < 5; }
+    bool decides() const { return kind == 3; }
+    bool asks() const { return kind == 0; }
+
+    std::uint64_t pc, kind;
+};
+
+constexpr std::uint64_t kLineOfText = 64;
+
+} // namespace
+
+BranchPredictor::Passage::Passage(std::uint64_t pc, unsigned lines)
+    : first((pc / kLineOfText + 1) & ~std::uint64_t{1}), end(pc / kLineOfText + std::min(lines, kMostLines)) {
+    for (std::uint64_t line = first; line < end; line += 2) {
+        const Passed b(line);
+        history = history << 1 | b.taken();
+        ++count;
+        deciders += b.decides();
+        if (!b.taken()) continue;
+        path = path << 3 ^ b.pc >> 2;
+        targets[taken_count++] = b.pc | (b.asks() ? 1 : 0);
+    }
+}
+
+/// A taken branch at `pc` becomes known. The large BTB needs not be asked for each: it has room.
+inline void BranchPredictor::pass(std::uint64_t pc, bool ask) {
+    nano_[pc >> 2 & nano_mask_] = pc;
+    std::uint64_t& micro = micro_[pc >> 2 & micro_mask_];
+    if (ask && micro != pc) target_known_slow(pc);
+    micro = pc;
+}
+
+unsigned BranchPredictor::pass_through(Passage& p) {
+    // What code was called for decides the way of some branches: now and then it is another one.
+    constexpr std::uint32_t kEvery = 16;
+    if (p.seen && passes_ % kEvery + p.deciders < kEvery) {
+        passes_ += p.deciders;
+        history_ = history_ << p.count | p.history;
+        path_ = (path_ << std::min(3 * p.taken_count, 63u) ^ p.path) & 0xffff;
+        for (unsigned i = 0; i < p.taken_count; ++i) pass(p.targets[i] & ~std::uint64_t{1}, p.targets[i] & 1);
+        return 0;
+    }
+    unsigned wrong = 0;
+    bool saw_all = true;
+    for (std::uint64_t line = p.first; line < p.end; line += 2) {
+        const Passed b(line);
+        if (b.decides() && ++passes_ % kEvery == 0) {
+            tagged(b.pc, !b.taken());
             ++wrong;
-            history ^= 1;
+            history_ = history_ << 1 | !b.taken();
             saw_all = false;
             continue;
         }
-        if (!known) {
-            Bias& bias = bias_[h & (params_.bimodal - 1)];
-            const Bias now = taken ? Bias::always : Bias::never;
-            if (bias != now && bias != Bias::both) {
-                wrong += taken || bias != Bias::unseen;
-                bias = bias == Bias::unseen ? now : Bias::both;
-            }
+        Bias& bias = bias_[b.pc >> 2 & (params_.bimodal - 1)];
+        const Bias now = b.taken() ? Bias::always : Bias::never;
+        if (bias != now && bias != Bias::both) {
+            wrong += b.taken() || bias != Bias::unseen;
+            bias = bias == Bias::unseen ? now : Bias::both;
         }
-        if (!taken) continue;
-        path = path << 3 ^ h;
-        nano[h & nano_mask] = h << 2;
-        // The large BTB needs not be asked for each: it has room.
-        if (kind == 0 && micro[h & micro_mask] != h << 2) target_known_slow(h << 2);
-        micro[h & micro_mask] = h << 2;
+        history_ = history_ << 1 | b.taken();
+        if (!b.taken()) continue;
+        path_ = (path_ << 3 ^ b.pc >> 2) & 0xffff;
+        pass(b.pc, b.asks());
     }
-    path_ = path & 0xffff;
-    history_ = history;
-    seen |= saw_all;
+    p.seen |= saw_all;
     return wrong;
 }
 

@@ -72,10 +72,22 @@ class BranchPredictor {
         if (__builtin_expect(taken & !known, 0)) return target_known_slow(pc);
         return params_.nano_bubble;
     }
-    /// Code that is not executed one by one passes through these lines of text: one branch in every second line, always the
-    /// same ones. Most are taken, some change their minds. Returns how many were mispredicted. `seen`: these lines were passed
-    /// through before, and what the branches do is known; set once that is so, for nothing makes it unknown.
-    unsigned pass_through(std::uint64_t pc, unsigned lines, bool& seen);
+    /// Code that is not executed one by one passes through lines of text: one branch in every second line, always the same
+    /// ones. Most are taken, some change their minds.
+    struct Passage {
+        static constexpr unsigned kMostLines = 96; ///< what follows is left out
+        Passage() = default;
+        Passage(std::uint64_t pc, unsigned lines);
+
+        std::uint64_t first{}, end{};    ///< lines with branches
+        std::uint64_t history{}, path{}; ///< what all add to them
+        unsigned count{}, taken_count{}, deciders{};
+        bool seen{}; ///< all were passed through before: their directions are known, and nothing makes them unknown
+        std::array<std::uint64_t, kMostLines / 2>
+            targets{}; ///< pc of those that are taken; bit 0: the large BTB is asked
+    };
+    /// Returns how many were mispredicted.
+    unsigned pass_through(Passage& p);
     /// Forgets the return stack (it is not kept over exceptions).
     void exception() { depth_ = 0; }
 
@@ -96,6 +108,7 @@ class BranchPredictor {
     /// What a branch has done so far. One that never changed its mind needs no history and would only crowd the tables.
     enum class Bias : std::uint8_t { unseen, never, always, both };
 
+    void pass(std::uint64_t pc, bool ask);
     bool tagged(std::uint64_t pc, bool taken);
     void allocate(Tagged* const* entry, const std::uint16_t* tag, unsigned first, bool taken);
     bool indirect(std::uint64_t pc, std::uint64_t target);

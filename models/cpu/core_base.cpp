@@ -269,7 +269,7 @@ void CoreBase::set_limits() {
     for (const Source& s : sources_) deadline = std::min(deadline, cycle_of(s));
     if (!irq_masked_) deadline = std::min(deadline, cycle_of(quantum_end_, quantum_moment_));
     if (!daif_i_ && irq_level_) deadline = std::min(deadline, cycle_of(irq_when_, irq_moment_));
-    stalls_.stop_at.fill(~std::uint64_t{0});
+    if (!armed_.empty() || stalls_.armed) stalls_.stop_at.fill(~std::uint64_t{0});
     stalls_.armed = false;
     for (const Armed& a : armed_) {
         if (!(a.el_mask & bit(totals_.level()))) continue;
@@ -309,7 +309,7 @@ void CoreBase::settle() {
             while (due(s)) s.source->advance_to(now());
         totals_.dirty = false;
         if (rearm_) read_armed();
-        if (!armed_hit()) break;
+        if (armed_.empty() || !armed_hit()) break;
         monitor_->sync();
         read_armed();
         if (armed_hit()) throw std::logic_error(std::string(name()) + ": a counter stays at its wrap after sync()");

@@ -147,8 +147,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     /// Of the branch at `pc`, behind which `n` operations were issued in vain.
     void note_mispredict(Mispredict kind, std::uint64_t n, std::uint64_t pc, bool taken);
     /// Kernel code in so many lines of text was charged: what it leaves in the predictor. Returns how many were mispredicted.
-    /// `seen` is the charge's: see BranchPredictor::pass_through.
-    virtual unsigned kernel_branches(std::uint64_t pc, unsigned lines, bool& seen) = 0;
+    virtual unsigned kernel_branches(BranchPredictor::Passage& p) = 0;
     /// Moves everything counted into the totals of the present level, but for what kernel code has, which is moved when
     /// somebody asks for it.
     void flush() const;

@@ -63,6 +63,7 @@ KernelCharge& CoreBase::charge_for(const KernelWork& work) {
         c.lines = static_cast<unsigned>(lines);
         c.data_lines = std::min(k.data_lines, (work.loads + work.stores) / 8);
         find_code(work, c);
+        c.passage = {work.code_address, std::min(c.lines, work.branches)};
     }
 
     const std::uint64_t indirect = b * k.branch_indirect, returns = b * k.branch_return;
@@ -118,7 +119,7 @@ void CoreBase::charge(const KernelWork& work) {
         touch_kernel_code(c, f);
         c.code_seen = code_losses_;
     }
-    f.mispredicts = kernel_branches(work.code_address, std::min(c.lines, work.branches), c.branches_seen);
+    f.mispredicts = kernel_branches(c.passage);
     if (const bool lines_gone = c.data_seen != data_losses_; lines_gone || c.pages_seen != page_losses_) {
         touch_kernel_data(work, lines_gone ? c.data_lines : std::min(c.data_lines, kDataPages), lines_gone, f);
         c.data_seen = data_losses_;

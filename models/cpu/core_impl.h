@@ -119,7 +119,7 @@ class CoreImpl final : public CoreBase {
         return credit_ > b.cycles;
     }
     static unsigned quotient_bits(const a64::CpuState& s, const a64::Insn& i);
-    unsigned kernel_branches(std::uint64_t pc, unsigned lines, bool& seen) override;
+    unsigned kernel_branches(BranchPredictor::Passage& p) override;
 
     BranchPredictor predictor_;
     Pipe pipe_;
@@ -247,12 +247,12 @@ unsigned CoreImpl<Pipe>::quotient_bits(const a64::CpuState& s, const a64::Insn& 
 }
 
 template <class Pipe>
-unsigned CoreImpl<Pipe>::kernel_branches(std::uint64_t pc, unsigned lines, bool& seen) {
+unsigned CoreImpl<Pipe>::kernel_branches(BranchPredictor::Passage& p) {
     if constexpr (Pipe::kSimple) {
-        (void)pc, (void)lines, (void)seen;
+        (void)p;
         return 0;
     } else {
-        return predictor_.pass_through(pc, lines, seen);
+        return predictor_.pass_through(p);
     }
 }
 

@@ -2,6 +2,7 @@
 // What charging native kernel code adds to a core's lanes.
 #pragma once
 
+#include "models/cpu/branch_predictor.h"
 #include "models/cpu/event_lanes.h"
 
 #include <algorithm>
@@ -84,7 +85,7 @@ struct KernelCharge {
     std::uint64_t page{};                                 ///< virtual address in the page of the text
     std::array<Piece, 4> pieces{};                        ///< the lines of text, up to the first empty one
     std::uint64_t code_seen{}, data_seen{}, pages_seen{}; ///< CoreBase's counts of losses at that time
-    bool branches_seen{};                                 ///< BranchPredictor::pass_through
+    BranchPredictor::Passage passage{};                   ///< its branches
     std::uint64_t cycles{};                               ///< in 1/kKernelRate
     KernelLanes counts{};
     std::uint64_t passes{};        ///< how often its counts are still to be added

@@ -26,17 +26,30 @@ DebugRegs::DebugRegs(sc_core::sc_module_name name, const DebugConfig& config)
 
 void DebugRegs::changed() {
     const State& s = state();
-    const bool possible = (s.mdscr & mdscr::MDE) && exceptions_enabled(s, kUser, false);
+    possible_ = matching_possible();
     stepping_ = Step::active(s, kUser, false);
     stop_count_ = watched_count_ = 0;
-    for (unsigned n = 0; possible && n < kBreakpoints; ++n) {
+    for (unsigned n = 0; possible_ && n < kBreakpoints; ++n) {
         if (!enabled(s.bp[n].control)) continue;
         if (const auto r = breakpoint_range(s, n, kUser)) stops_[stop_count_++] = *r;
     }
-    for (unsigned n = 0; possible && n < kWatchpoints; ++n) {
+    for (unsigned n = 0; possible_ && n < kWatchpoints; ++n) {
         if (!enabled(s.wp[n].control)) continue;
         if (const auto r = watchpoint_range(s, n, kUser)) watched_[watched_count_++] = *r;
     }
+    if (on_change_) on_change_();
+}
+
+bool DebugRegs::matching_possible() const {
+    return (state().mdscr & mdscr::MDE) && exceptions_enabled(state(), kUser, false);
+}
+
+/// Most writes of MDSCR_EL1 only arm or disarm software step, or change nothing.
+void DebugRegs::mdscr_changed() {
+    if (matching_possible() != possible_) return changed();
+    const bool stepping = Step::active(state(), kUser, false);
+    if (stepping == stepping_) return;
+    stepping_ = stepping;
     if (on_change_) on_change_();
 }
 
@@ -48,7 +61,9 @@ bool DebugRegs::may_stop(std::uint64_t va, std::uint64_t bytes) const {
     return stepping_ || overlaps({stops_.data(), stop_count_}, va, bytes);
 }
 
-bool DebugRegs::breakpoint_matches(std::uint64_t pc) const { return breakpoint(state(), pc, kUser, false); }
+bool DebugRegs::breakpoint_matches(std::uint64_t pc) const {
+    return overlaps({stops_.data(), stop_count_}, pc, 1) && breakpoint(state(), pc, kUser, false);
+}
 
 bool DebugRegs::may_watch(std::uint64_t va, std::uint64_t bytes) const { return overlaps(watched(), va, bytes); }
 
@@ -70,7 +85,8 @@ void DebugRegs::transport(tlm::tlm_generic_payload& trans, sc_core::sc_time&) {
         trap_target_ = a.target;
         return;
     }
-    if (a.changes_matching) changed();
+    if (!a.changes_matching) return;
+    request->reg == sysreg::MDSCR_EL1 ? mdscr_changed() : changed();
 }
 
 } // namespace rkperf::debug

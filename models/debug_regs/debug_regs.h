@@ -42,11 +42,13 @@ class DebugRegs : public sc_core::sc_module {
   private:
     void transport(tlm::tlm_generic_payload& trans, sc_core::sc_time& delay);
     void changed();
+    void mdscr_changed();
+    bool matching_possible() const;
 
     Registers registers_;
     Step step_;
     std::function<void()> on_change_;
-    bool stepping_{};
+    bool stepping_{}, possible_{};
     std::array<Range, kBreakpoints> stops_{};
     std::array<Range, kWatchpoints> watched_{};
     std::size_t stop_count_{}, watched_count_{};
