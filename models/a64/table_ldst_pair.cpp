@@ -32,9 +32,7 @@ bool decode_pair(u32 raw, Insn& out) {
     return true;
 }
 
-void prefetch_literal(CpuState& s, const Insn& i) {
-    ldst::run_prefetch(s, s.pc + static_cast<u64>(i.imm), i);
-}
+void prefetch_literal(CpuState& s, const Insn& i) { ldst::run_prefetch(s, s.pc + static_cast<u64>(i.imm), i); }
 template <unsigned kBytes>
 bool decode_literal(u32 raw, Insn& out) {
     out.imm = signed_field(raw, 5, 19) * 4;

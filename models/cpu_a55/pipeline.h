@@ -34,7 +34,8 @@ struct PipelineParams {
     unsigned store_buffer{};  ///< entries
     unsigned split_penalty{}; ///< access across a line
     unsigned chase_bonus{};   ///< cycles by which a load's result is there earlier as the base of the very next load
-    unsigned replay{};        ///< an access whose address comes from a load that missed issues so long after that at the earliest
+    unsigned
+        replay{}; ///< an access whose address comes from a load that missed issues so long after that at the earliest
 };
 
 class Pipeline {
@@ -84,7 +85,8 @@ class Pipeline {
         std::uint64_t base = ready_[src[0]];
         if (src[0] == chased_ && base == chased_ready_ && !(op.timing.detail & detail::indexed))
             base -= params_.chase_bonus;
-        std::uint64_t need = cpu::latest(cpu::latest(base, ready_[src[1]], memory_order_), replay_[src[0]], replay_[src[1]]);
+        std::uint64_t need =
+            cpu::latest(cpu::latest(base, ready_[src[1]], memory_order_), replay_[src[0]], replay_[src[1]]);
         // Store data are needed a stage after the address.
         if (op.is_store) {
             const std::uint64_t data = std::max(ready_[src[2]], ready_[src[3]]);
@@ -241,7 +243,8 @@ class Pipeline {
     std::uint8_t fusable_{};            ///< the register that the last AESE or AESD wrote
     bool fusable_inverse_{};            ///< it was an AESD
     std::uint64_t fusable_slot_{~0ull}; ///< the slot right behind it
-    std::array<std::uint64_t, cpu::kReadySlots> replay_{}; ///< no access whose address comes from the register issues before
+    std::array<std::uint64_t, cpu::kReadySlots>
+        replay_{}; ///< no access whose address comes from the register issues before
     std::array<std::uint64_t, cpu::kReadySlots> accumulated_{};
     std::array<std::uint8_t, cpu::kReadySlots> why_{};
     std::array<std::uint64_t, kMaxStoreBuffer> store_buffer_{};

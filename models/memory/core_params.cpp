@@ -24,7 +24,7 @@ CoreMemoryParams cortex_a55_memory() {
     p.mshrs_in_order = true;        // M: eight chains through 4 MiB take 28 ns a line, of which two in three hit the L3
     p.l2_line_interval = 16;        // est.
     p.walks_in_flight = 1;          // est.
-    p.to_dsu = 8;                   // M: L3 16..17 ns load-to-use with an L1 TLB miss
+    p.to_dsu = 9;                   // M: L3 16..17 ns load-to-use with an L1 TLB miss
     p.bus_read_beat = 16;           // TRM: 128-bit read path
     p.bus_write_beat = 16;          // TRM: 128-bit write path
     p.bus_read_interval_ps = 4000;  // est.
@@ -72,9 +72,9 @@ CoreMemoryParams cortex_a76_memory() {
                   .l1_ahead = 12,
                   .l2_ahead = 44,
                   .l3_ahead = 0,
-                  .in_flight = 96,        // AnandTech 12785: 46 from the L2, and those to the L1D
-                  .asked_for = 46,        // AnandTech 12785
-                  .crosses_pages = true,  // TRM: by virtual address; the rest est.
+                  .in_flight = 96,       // AnandTech 12785: 46 from the L2, and those to the L1D
+                  .asked_for = 46,       // AnandTech 12785
+                  .crosses_pages = true, // TRM: by virtual address; the rest est.
                   .l1_ahead_down = 12};
     // TRM A6.2.6: a high proportion of stores that hit ends it; how high, est.
     p.write_stream = {.l1_lines = 4, .l2_lines = 16, .l3_lines = 128, .buffers = 8, .pause = 256}; // est.

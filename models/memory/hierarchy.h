@@ -49,16 +49,16 @@ struct CacheGeometry {
 
 /// A stride prefetcher: trained by demand misses and first uses of prefetched lines.
 struct PrefetchParams {
-    unsigned streams{};       ///< streams followed at a time; 0: off
-    unsigned confirm{2};      ///< equal strides in a row before it acts
-    unsigned l1_ahead{};      ///< strides ahead of the demand, into the L1D (loads)
-    unsigned l2_ahead{};      ///< into the L2 (0: not at all)
-    unsigned l3_ahead{};      ///< into the L3 (0: not at all)
-    unsigned per_trigger{2};  ///< prefetches issued at most per training event and level
-    unsigned in_flight{};     ///< prefetches to the L1D or L2 outstanding at most
-    unsigned asked_for{16};   ///< fills of the L2 that PRFM asked for outstanding at most
-    unsigned max_stride{32};  ///< lines
-    bool by_l2_hits{true};    ///< misses of the L1D that hit the L2 train it, too
+    unsigned streams{};      ///< streams followed at a time; 0: off
+    unsigned confirm{2};     ///< equal strides in a row before it acts
+    unsigned l1_ahead{};     ///< strides ahead of the demand, into the L1D (loads)
+    unsigned l2_ahead{};     ///< into the L2 (0: not at all)
+    unsigned l3_ahead{};     ///< into the L3 (0: not at all)
+    unsigned per_trigger{2}; ///< prefetches issued at most per training event and level
+    unsigned in_flight{};    ///< prefetches to the L1D or L2 outstanding at most
+    unsigned asked_for{16};  ///< fills of the L2 that PRFM asked for outstanding at most
+    unsigned max_stride{32}; ///< lines
+    bool by_l2_hits{true};   ///< misses of the L1D that hit the L2 train it, too
     /// Streams of loads follow virtual addresses over pages; others, and streams of stores, end with their physical page.
     bool crosses_pages{};
     unsigned l1_ahead_down{}; ///< l1_ahead of descending streams

@@ -48,7 +48,8 @@ class PageColours {
     std::uint64_t first_;
     unsigned colours_;
     std::uint64_t pages_;
-    std::unique_ptr<std::uint8_t[], Free> of_page_; ///< colour + 1; 0: the page's own. The host gives memory for what is used.
+    std::unique_ptr<std::uint8_t[], Free>
+        of_page_; ///< colour + 1; 0: the page's own. The host gives memory for what is used.
 };
 
 } // namespace rkperf::mem

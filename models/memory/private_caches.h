@@ -146,15 +146,15 @@ class PrivateCaches final : public SnoopPort {
     std::uint32_t inner_clock_{};                 ///< recency of L1I and L2
     std::array<CacheLine*, 1024> touched_{};      ///< of the L1I, by line: where touch_code found it last
     std::array<CacheLine*, 1024> touched_data_{}; ///< the same of the L1D and touch_data
-    PageColours colours_; ///< of the L1D
+    PageColours colours_;                         ///< of the L1D
     TagArray l1i_, l1d_, l2_;
     std::vector<CacheLine> moved_; ///< of recolour()
-    Fills mshrs_;      ///< demand misses of the L1D
-    std::uint64_t oldest_free_{}; ///< when the places of all misses of loads so far are free, if in order
-    Fills prefetches_; ///< prefetches on their way to L1D or L2
-    Fills asked_for_;  ///< lines on their way to the L2 for PRFM
-    Fills fetches_;    ///< L1I misses
-    Fills stream_out_; ///< whole lines on their way out of a write stream
+    Fills mshrs_;                  ///< demand misses of the L1D
+    std::uint64_t oldest_free_{};  ///< when the places of all misses of loads so far are free, if in order
+    Fills prefetches_;             ///< prefetches on their way to L1D or L2
+    Fills asked_for_;              ///< lines on their way to the L2 for PRFM
+    Fills fetches_;                ///< L1I misses
+    Fills stream_out_;             ///< whole lines on their way out of a write stream
     SlotCalendar l2_port_;
     Prefetcher prefetcher_;
     PageLookup* lookup_{};

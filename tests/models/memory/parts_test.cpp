@@ -138,13 +138,8 @@ TEST_CASE("the directory keeps what it is told", "[memory][coherence]") {
 }
 
 TEST_CASE("the prefetcher follows strides of either sign and several streams", "[memory][prefetch]") {
-    const PrefetchParams p{.streams = 2,
-                           .confirm = 2,
-                           .l1_ahead = 2,
-                           .l2_ahead = 5,
-                           .per_trigger = 2,
-                           .in_flight = 8,
-                           .l1_ahead_down = 1};
+    const PrefetchParams p{
+        .streams = 2, .confirm = 2, .l1_ahead = 2, .l2_ahead = 5, .per_trigger = 2, .in_flight = 8, .l1_ahead_down = 1};
     Prefetcher f(p);
     Prefetcher::Plan plan;
     CHECK_FALSE(f.train(1000, plan));

@@ -357,7 +357,8 @@ TEST_CASE("prefetch instructions for the L2 leave the L1D alone, and nothing lea
     }
 }
 
-TEST_CASE("a stream of loads goes on over pages by virtual addresses, one of stores ends with its page", "[memory][prefetch]") {
+TEST_CASE("a stream of loads goes on over pages by virtual addresses, one of stores ends with its page",
+          "[memory][prefetch]") {
     struct Pages : PageLookup {
         std::uint64_t page_behind(std::uint64_t vpn) override { return 0x300 - 7 * vpn; }
     } pages;
