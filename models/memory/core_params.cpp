@@ -24,7 +24,7 @@ CoreMemoryParams cortex_a55_memory() {
     p.mshrs_in_order = true;        // M: eight chains through 4 MiB take 28 ns a line, of which two in three hit the L3
     p.l2_line_interval = 16;        // est.
     p.walks_in_flight = 1;          // est.
-    p.to_dsu = 8;                   // M: L3 16..17 ns load-to-use with an L1 TLB miss
+    p.to_dsu = 9;                   // M: L3 16..17 ns load-to-use with an L1 TLB miss
     p.bus_read_beat = 16;           // TRM: 128-bit read path
     p.bus_write_beat = 16;          // TRM: 128-bit write path
     p.bus_read_interval_ps = 4000;  // est.

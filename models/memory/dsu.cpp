@@ -183,7 +183,7 @@ std::uint64_t Dsu::victim(const Request& r, DsuExtension& x) {
         if (e->owner == static_cast<std::int32_t>(r.port)) e->owner = Directory::kNone;
         if (e->holders == 0) directory_.erase(*e);
     }
-    if (x.kind != DsuKind::evict) x.allocated = put(r.pline, x.kind == DsuKind::write_back, r.looked_up, !reused);
+    if (x.kind != DsuKind::evict) x.allocated = put(r.pline, x.kind == DsuKind::write_back, r.looked_up, true, reused);
     return r.looked_up;
 }
 
@@ -252,22 +252,27 @@ std::uint64_t Dsu::l3_data_ready(const Request& r) const {
     return from + data_ps_;
 }
 
-bool Dsu::put(std::uint64_t pline, bool dirty, std::uint64_t now, bool by_chance) {
+bool Dsu::put(std::uint64_t pline, bool dirty, std::uint64_t now, bool victim, bool reused) {
+    const bool by_chance = victim && !reused;
     if (CacheLine* l = l3_.find(pline)) {
         if (dirty) l->state = State::modified;
         l->stamp = ++l3_clock_;
         return false;
     }
     CacheLine& l = l3_.victim(pline, l3_clock_);
-    if (by_chance && l.state != State::invalid) {
-        // Bimodal insertion: part of a working set bigger than the L3 stays in it (see DsuParams::victims_kept).
+    // A line's `prefetched` says here that it has been used from the L3 before.
+    if (by_chance && l.state != State::invalid && l.prefetched) {
+        // What was used again is seldom given up for what was not: part of a working set bigger than the L3 stays in it.
         if (dice_.below(256) >= p_.victims_kept) {
             if (dirty) dram(pline, tlm::TLM_WRITE_COMMAND, now + p_.memory_request_ps);
             return false;
         }
     }
     if (l.state == State::modified) dram(l.pline, tlm::TLM_WRITE_COMMAND, now + p_.memory_request_ps);
-    l3_.replace(l, {.pline = pline, .state = dirty ? State::modified : State::exclusive, .stamp = ++l3_clock_});
+    l3_.replace(l, {.pline = pline,
+                    .state = dirty ? State::modified : State::exclusive,
+                    .prefetched = reused,
+                    .stamp = ++l3_clock_});
     return true;
 }
 

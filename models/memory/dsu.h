@@ -38,8 +38,8 @@ struct DsuParams {
     std::uint64_t memory_request_ps{26'000}; ///< L3 miss to the memory controller
     std::uint64_t memory_return_ps{26'000};  ///< memory controller to the core port
     unsigned prefetches{32};                 ///< L3 prefetches in flight; est.
-    unsigned victims_kept{48}; ///< of 256 victims that came from memory and find their set full, those put
-                               ///< into the L3; M: walks through 4 and 8 MiB hit 0.7 and 0.25
+    unsigned victims_kept{16}; ///< of 256 victims that came from memory, those put into the L3 in the place of a line
+                               ///< that has been used from there; M: walks through 4 and 8 MiB hit 0.7 and 0.25
 };
 
 class Dsu : public sc_core::sc_module {
@@ -91,8 +91,8 @@ class Dsu : public sc_core::sc_module {
 
     Snooped invalidate_others(const Request& r, bool want_data);
     std::uint64_t l3_data_ready(const Request& r) const;
-    /// Puts a line into the L3; true if it was not there. `by_chance`: it may be passed over if its set is full.
-    bool put(std::uint64_t pline, bool dirty, std::uint64_t now, bool by_chance = false);
+    /// Puts a line into the L3; true if it was not there. A victim of a core that is not `reused` may be passed over.
+    bool put(std::uint64_t pline, bool dirty, std::uint64_t now, bool victim = false, bool reused = false);
     std::uint64_t dram(std::uint64_t pline, tlm::tlm_command command, std::uint64_t at);
     std::uint64_t ps(unsigned cycles) const { return cycles * 1'000'000'000'000ull / p_.hertz; }
 

@@ -107,7 +107,7 @@ static const struct kind {
     {"4xPTR", 4, 8, 1, follow_4p}, {"8xPTR", 8, 8, 1, follow_8p},
 };
 
-static void measure(const struct kind* k, char* buffer, size_t bytes) {
+static void measure(const struct kind* k, char* buffer, size_t whole, size_t bytes) {
     struct chains c = {
         .buffer = buffer, .bytes = bytes, .width = k->width, .pointers = k->pointers, .count = k->chains};
     size_t at[MOST_CHAINS] = {0}, warm, steps;
@@ -120,7 +120,7 @@ static void measure(const struct kind* k, char* buffer, size_t bytes) {
     if (bytes <= WHOLE) {
         link_chains(&c, 0);
         // What linking and the size before left in the caches must not stay there.
-        for (size_t at = 0; at < bytes; at += LINE) clean(buffer + at);
+        for (size_t at = 0; at < whole; at += LINE) clean(buffer + at);
         steps = bytes / LINE;
         if (steps < SMALL_STEPS) steps = SMALL_STEPS;
         // Around until what the caches hold is this buffer's, and no more what linking left.
@@ -155,6 +155,6 @@ int ramlat(int argc, char** argv) {
         if (strtoull(argv[i], NULL, 0) > most) most = strtoull(argv[i], NULL, 0);
     if (!most) return 0;
     char* buffer = fresh_memory(most);
-    for (int i = 1; i < argc; i++) measure(k, buffer, strtoull(argv[i], NULL, 0));
+    for (int i = 1; i < argc; i++) measure(k, buffer, most, strtoull(argv[i], NULL, 0));
     return 0;
 }
