@@ -97,6 +97,11 @@ int main(void) {
     fstat(mem, &st);
     printf("a memfd opened anew to be cut: %s, size %ld\n", again < 0 ? error(again) : "0", (long)st.st_size);
 
+    if (ftruncate(mem, 100) || fcntl(mem, F_ADD_SEALS, F_SEAL_SHRINK)) return 1;
+    const int sealed = open(path, O_RDWR | O_TRUNC);
+    fstat(mem, &st);
+    printf("the same, sealed against it: %s, size %ld\n", error(sealed), (long)st.st_size);
+
     const int me = getpid(), ep = epoll_create1(0);
     int pipes[2];
     if (pipe(pipes)) return 1;

@@ -200,6 +200,11 @@ int VfsImpl::open_dentry(const DentryPtr& d, std::uint32_t flags, bool created, 
     if (writes && n.deny_write > 0) return -ETXTBSY;
     if (const int err = n.open_permission(flags); err) return err;
     if (const int err = n.open(d, flags & ~kOnlyForOpen, out); err) return err;
+    const auto* paged = dynamic_cast<const PagedNode*>(&n);
+    if (flags & abi::o_trunc && paged && paged->seals & abi::f_seal_shrink && n.size()) {
+        out = nullptr;
+        return -EPERM;
+    }
     if (flags & abi::o_trunc && n.is(S_IFREG) && !created)
         if (const int err = n.set_size(0); err) return err;
     return 0;
