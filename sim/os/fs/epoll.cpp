@@ -63,6 +63,12 @@ int Epoll::height(int level) const {
     return highest;
 }
 
+const File* Epoll::target(int fd, std::uint32_t nth) const {
+    for (const auto& [key, item] : items_)
+        if (key.first == fd && nth-- == 0) return item->file;
+    return nullptr;
+}
+
 int Epoll::add(int fd, const FileHandle& file, abi::epoll_event event) {
     if (items_.count({fd, file.get()})) return -EEXIST;
     if (const auto* below = dynamic_cast<const Epoll*>(file.get())) {

@@ -23,6 +23,9 @@ class Epoll final : public AnonFile, public FileWatcher {
     using PutFn = std::function<int(int, const abi::epoll_event&)>;
     std::int64_t wait(int max, std::uint64_t deadline_ns, const PutFn& put);
 
+    /// The file that was added as descriptor `fd`; the `nth` of them, if it was more than one. Null: there is none.
+    const File* target(int fd, std::uint32_t nth) const;
+
     ke::PollMask poll(WaitQueueHead*& wq) override;
     std::string fdinfo() const override;
 

@@ -3,6 +3,7 @@
 #include "sim/os/fs/procfs.h"
 #include "sim/os/irq/gic_driver.h"
 #include "sim/os/kernel.h"
+#include "sim/os/ns/pid_namespace.h"
 #include "sim/os/sched/scheduler.h"
 #include "sim/os/time/time_keeper.h"
 
@@ -147,6 +148,7 @@ int loadavg(Kernel& k, std::string& out) {
         running += t->state == TaskState::running;
         last = std::max(last, tid);
     }
+    if (const auto& ns = k.cur().pid_ns) last = ns->last_pid; // the reader's, whichever this /proc belongs to
     append(out, "0.00 0.00 0.00 %d/%zu %d\n", running, k.tasks().size(), last);
     return 0;
 }

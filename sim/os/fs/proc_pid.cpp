@@ -39,7 +39,8 @@ std::optional<int> number(const std::string& name) {
     int n = 0;
     const char* end = name.data() + name.size();
     const auto r = std::from_chars(name.data(), end, n);
-    if (r.ec != std::errc() || r.ptr != end || n < 0 || (name.size() > 1 && name[0] == '0')) return std::nullopt;
+    if (r.ec != std::errc() || r.ptr != end || name[0] == '-' || (name.size() > 1 && name[0] == '0'))
+        return std::nullopt;
     return n;
 }
 

@@ -29,6 +29,8 @@ VfsImpl::VfsImpl(std::unique_ptr<FsServices> services, const MountConfig& config
     host_ = std::make_shared<HostFs>(*s_);
     skeleton_ = std::make_shared<TmpFs>(*s_, 1, tmp_pages, "rootfs");
     anonymous_ = std::make_shared<TmpFs>(*s_, 5, tmp_pages);
+    anonymous_mount_ = std::make_shared<Mount>();
+    anonymous_mount_->fs = anonymous_;
     std::string root = config.root;
     bool root_writable = false;
     for (const auto& b : config.binds)
@@ -171,6 +173,11 @@ int VfsImpl::walk_parent(int dirfd, std::string_view path, Parent& out) {
 
 // --- opening ---
 
+namespace {
+/// What a file does not keep among its flags.
+constexpr std::uint32_t kOnlyForOpen = abi::o_creat | abi::o_excl | abi::o_noctty | abi::o_trunc | abi::o_cloexec;
+} // namespace
+
 int VfsImpl::open_dentry(const DentryPtr& d, std::uint32_t flags, bool created, FileHandle& out) {
     Node& n = *d->node;
     if (flags & abi::o_path) {
@@ -192,8 +199,12 @@ int VfsImpl::open_dentry(const DentryPtr& d, std::uint32_t flags, bool created, 
     }
     if (writes && n.deny_write > 0) return -ETXTBSY;
     if (const int err = n.open_permission(flags); err) return err;
-    constexpr std::uint32_t kOnlyForOpen = abi::o_creat | abi::o_excl | abi::o_noctty | abi::o_trunc | abi::o_cloexec;
     if (const int err = n.open(d, flags & ~kOnlyForOpen, out); err) return err;
+    const auto* paged = dynamic_cast<const PagedNode*>(&n);
+    if (flags & abi::o_trunc && paged && paged->seals & abi::f_seal_shrink && n.size()) {
+        out = nullptr;
+        return -EPERM;
+    }
     if (flags & abi::o_trunc && n.is(S_IFREG) && !created)
         if (const int err = n.set_size(0); err) return err;
     return 0;
@@ -206,8 +217,7 @@ int VfsImpl::open_found(const Found& what, std::uint32_t flags, FileHandle& out)
         out = what.file; // no name to stand for it: the file itself
         return 0;
     }
-    return what.file->reopen(flags & ~(abi::o_creat | abi::o_excl | abi::o_noctty | abi::o_trunc | abi::o_cloexec),
-                             out);
+    return what.file->reopen(flags & ~kOnlyForOpen, out);
 }
 
 std::int64_t VfsImpl::openat(int dirfd, std::string_view path, std::uint32_t flags, std::uint32_t mode,
@@ -225,7 +235,9 @@ std::int64_t VfsImpl::open_how(int dirfd, std::string_view path, const abi::open
     if (!(flags & abi::o_path)) flags |= abi::o_largefile;
     constexpr std::uint32_t kTmpBit = abi::o_tmpfile & ~abi::o_directory;
     if (flags & kTmpBit) {
-        if ((flags & abi::o_tmpfile) != abi::o_tmpfile || (flags & abi::o_accmode) == abi::o_rdonly) return -EINVAL;
+        if (flags & abi::o_creat || (flags & abi::o_tmpfile) != abi::o_tmpfile ||
+            (flags & abi::o_accmode) == abi::o_rdonly)
+            return -EINVAL;
         Found dir;
         if (const int err = walk(dirfd, path, !(flags & abi::o_nofollow), false, dir, how.resolve); err) return err;
         if (!dir.dentry || !dir.dentry->node->is_dir()) return -ENOTDIR;
@@ -237,7 +249,7 @@ std::int64_t VfsImpl::open_how(int dirfd, std::string_view path, const abi::open
         n->attr.nlink = 0;
         n->linkable = !(flags & abi::o_excl);
         auto d = std::make_shared<Dentry>(dir.dentry->mount, dir.dentry, "#" + std::to_string(n->ino), n);
-        return n->open(d, flags & ~(kTmpBit | abi::o_directory | abi::o_cloexec), out);
+        return n->open(d, flags & ~kOnlyForOpen, out);
     }
     if (!(flags & abi::o_creat)) {
         Found what;
@@ -460,7 +472,7 @@ FileHandle VfsImpl::memfd(std::string_view name, std::uint32_t seals) {
     const NodePtr n = anonymous_->make_file(0777, seals);
     n->attr.nlink = 0;
     // Its path is shown as "/memfd:NAME (deleted)".
-    auto holder = std::make_shared<Dentry>(root_, nullptr, "", skeleton_->root());
+    auto holder = std::make_shared<Dentry>(anonymous_mount_.get(), nullptr, "", anonymous_->root());
     auto d = holder->adopt("memfd:" + std::string(name), n);
     holder->forget(d->name);
     return make_regular_file(d, abi::o_rdwr | abi::o_largefile);

@@ -149,6 +149,7 @@ class VfsImpl final : public Vfs {
     std::unique_ptr<FsServices> s_;
     std::shared_ptr<HostFs> host_;
     std::shared_ptr<TmpFs> skeleton_, anonymous_;
+    std::shared_ptr<Mount> anonymous_mount_;               ///< of files without a name, in no namespace
     std::map<std::string, std::shared_ptr<AttrFs>> trees_; ///< by the path they are mounted at
     std::vector<std::unique_ptr<Mount>> mounts_;
     std::vector<std::unique_ptr<Mount>> gone_mounts_; ///< out of every table; open files may still name them

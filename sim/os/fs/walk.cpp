@@ -64,6 +64,8 @@ int Walker::step(const std::string& name, bool last, bool follow, Found& at) {
     if (err != -ENOSYS) {
         if (err) return err;
         if (resolve_ & abi::resolve_no_magiclinks) return -ELOOP;
+        const bool crosses = !jumped.dentry || jumped.dentry->mount != at.dentry->mount;
+        if (resolve_ & abi::resolve_no_xdev && crosses) return -EXDEV;
         if (resolve_ & (abi::resolve_beneath | abi::resolve_in_root)) return -EXDEV;
         at = jumped;
         return 0;
@@ -74,6 +76,7 @@ int Walker::step(const std::string& name, bool last, bool follow, Found& at) {
     if (target.size() >= 4096) return -ENAMETOOLONG;
     if (target[0] == '/') {
         if (resolve_ & abi::resolve_beneath) return -EXDEV;
+        if (resolve_ & abi::resolve_no_xdev && at.dentry->mount != root_->mount) return -EXDEV;
         at = {resolve_ & abi::resolve_in_root ? start_ : root_, nullptr};
     }
     return push(target);

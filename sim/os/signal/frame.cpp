@@ -26,6 +26,8 @@ constexpr std::uint64_t kFrameRecord = kFrameBytes; ///< fp, lr
 constexpr std::uint64_t kTotal = kFrameBytes + 16;
 constexpr std::uint32_t kFpsimdMagic = 0x46508001, kFpsimdSize = 528;
 constexpr std::uint32_t kEsrMagic = 0x45535201, kEsrSize = 16;
+constexpr std::uint32_t kExtraMagic = 0x45585401, kExtraSize = 32;
+constexpr std::uint64_t kRecordHead = 8, kTerminator = 16, kMostFrameBytes = 64 * 1024;
 
 constexpr std::uint64_t kSaNodefer = 0x40000000, kSaResethand = 0x80000000, kSaRestart = 0x10000000,
                         kSaOnstack = 0x08000000, kSaRestorer = 0x04000000;
@@ -114,37 +116,90 @@ int Signals::setup_frame(Task& t, const SigInfo& info, const SigAction& action, 
     return 0;
 }
 
+/// Where the record of the vector registers lies in the frame that comes back, or 0 if the records are not well formed.
+std::uint64_t Signals::find_fpsimd(std::uint64_t frame) {
+    std::uint64_t base = frame + kReserved, offset = 0, limit = kFrameBytes - kReserved, fpsimd = 0;
+    struct Head {
+        std::uint32_t magic, size;
+    };
+    for (bool extra = false;;) {
+        Head head;
+        if (limit - offset < kRecordHead || offset % 16 || os_.get(base + offset, head)) return 0;
+        if (limit - offset < head.size) return 0;
+        if (head.magic == 0) return head.size ? 0 : fpsimd;
+        if (head.magic == kFpsimdMagic) {
+            if (fpsimd || head.size < kFpsimdSize) return 0;
+            fpsimd = base + offset;
+        } else if (head.magic == kExtraMagic) {
+            // The records go on behind the terminator that follows this one.
+            struct {
+                std::uint64_t datap;
+                std::uint32_t size;
+            } more;
+            Head last;
+            if (extra || head.size < kExtraSize || os_.get(base + offset + kRecordHead, more)) return 0;
+            const std::uint64_t terminator = base + offset + head.size, behind = terminator + kTerminator;
+            if (limit - offset - head.size < kTerminator || os_.get(terminator, last)) return 0;
+            if (last.magic || last.size || behind % 16 || more.size % 16 || more.datap != behind) return 0;
+            if (more.size > frame + kMostFrameBytes - behind) return 0;
+            extra = true;
+            base = behind, offset = 0, limit = more.size;
+            continue;
+        } else if (head.magic != kEsrMagic) {
+            return 0;
+        }
+        if (head.size < kRecordHead) return 0;
+        offset += head.size;
+    }
+}
+
 std::int64_t Signals::sigreturn() {
     Frame fr(os_, KernelSymbol::__arm64_sys_rt_sigreturn);
     Task& t = os_.cur();
     const std::uint64_t frame = os_.user().x[a64::kSp];
-    std::vector<std::uint8_t> f(kTotal);
-    const bool ok =
-        !(frame & 15) && !os_.get_user(f.data(), frame, f.size()) && get<std::uint32_t>(f, kReserved) == kFpsimdMagic;
-    const std::uint64_t pstate = ok ? get<std::uint64_t>(f, kMcontext + 272) : 0;
-    // Only flags and the like may come back from user memory: the mode bits must be EL0t, nothing masked.
-    if (!ok || (pstate & 0x3df)) {
-        force(t, siginfo_fault(SIGSEGV, 1, frame));
-        return 0;
+    std::vector<std::uint8_t> f(kReserved), vectors(kFpsimdSize);
+    const auto bad = [&] {
+        const std::uint64_t sp = os_.user().x[a64::kSp];
+        constexpr int kMapErr = 1, kAccErr = 2;
+        const bool above = !t.as->vmas().empty() && t.as->vmas().rbegin()->second.end > sp;
+        force(t, siginfo_fault(SIGSEGV, above ? kAccErr : kMapErr, sp));
+        return std::int64_t{0};
+    };
+    if (frame & 15) return bad();
+    // What follows holds for a frame that is refused further on, too: the fault is reported at its stack pointer. What
+    // cannot be read of a frame is 0.
+    const bool whole = !os_.get_user(f.data(), frame, f.size());
+    if (!whole)
+        for (std::uint64_t at = 0; at < f.size(); at += 8)
+            if (os_.get_user(f.data() + at, frame + at, 8)) put<std::uint64_t>(f, at, 0);
+    if (SigSet blocked; whole || !os_.get(frame + kUcSigmask, blocked)) set_blocked(t, get<SigSet>(f, kUcSigmask));
+    const auto pstate = get<std::uint64_t>(f, kMcontext + 272);
+    {
+        a64::CpuState& u = os_.user();
+        std::memcpy(u.x, f.data() + kMcontext + 8, 31 * 8);
+        u.x[a64::kSp] = get<std::uint64_t>(f, kMcontext + 256);
+        u.pc = get<std::uint64_t>(f, kMcontext + 264);
+        u.nzcv = static_cast<std::uint32_t>(pstate & 0xf0000000u);
     }
+    t.syscall_nr = -1;
+    t.syscall_restart = false;
+    os_.perf().debug_monitors().user_regs_reset_single_step(t.pt_regs, t);
+    // Only flags and the like may come back from user memory: the mode bits must be EL0t, nothing masked.
+    if (!whole || pstate & 0x3df) return bad();
+    const std::uint64_t fpsimd = find_fpsimd(frame);
+    if (!fpsimd || os_.get_user(vectors.data(), fpsimd, vectors.size()) ||
+        get<std::uint32_t>(vectors, 4) != kFpsimdSize)
+        return bad();
     a64::CpuState& u = os_.user();
-    std::memcpy(u.x, f.data() + kMcontext + 8, 31 * 8);
-    u.x[a64::kSp] = get<std::uint64_t>(f, kMcontext + 256);
-    u.pc = get<std::uint64_t>(f, kMcontext + 264);
-    u.nzcv = static_cast<std::uint32_t>(pstate & 0xf0000000u);
-    u.fpsr = get<std::uint32_t>(f, kReserved + 8);
-    u.fpcr = get<std::uint32_t>(f, kReserved + 12);
-    std::memcpy(u.v, f.data() + kReserved + 16, sizeof u.v);
-    set_blocked(t, get<SigSet>(f, kUcSigmask));
+    u.fpsr = get<std::uint32_t>(vectors, 8);
+    u.fpcr = get<std::uint32_t>(vectors, 12);
+    std::memcpy(u.v, vectors.data() + 16, sizeof u.v);
     const int flags = get<std::int32_t>(f, kUcStack + 8);
     if (!on_altstack(t, u.x[a64::kSp])) {
         t.altstack_sp = get<std::uint64_t>(f, kUcStack);
         t.altstack_size = flags & kSsDisable ? 0 : get<std::uint64_t>(f, kUcStack + 16);
         t.altstack_flags = flags & kSsDisable ? kSsDisable : flags & ~kSsOnstack;
     }
-    os_.perf().debug_monitors().user_regs_reset_single_step(t.pt_regs, t);
-    t.syscall_nr = -1;
-    t.syscall_restart = false;
     return static_cast<std::int64_t>(u.x[0]);
 }
 

@@ -62,6 +62,7 @@ class Signals {
     /// reap it, because the parent ignores SIGCHLD.
     bool notify_parent(Task& t, int signo);
     int setup_frame(Task& t, const SigInfo& info, const SigAction& action, SigSet old_mask);
+    std::uint64_t find_fpsimd(std::uint64_t frame);
     int do_sigaction(Task& t, int signo, const SigAction* act, SigAction* old);
 
     // --- stops, of the group and for a tracer (jobctl.cpp); interrupts masked ---

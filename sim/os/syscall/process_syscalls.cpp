@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/exec/exec.h"
+#include "sim/os/fs/epoll.h"
 #include "sim/os/fs/pidfd.h"
 #include "sim/os/kernel.h"
 #include "sim/os/ns/pid_namespace.h"
 #include "sim/os/process/process.h"
+#include "sim/os/ptrace/ptrace.h"
 #include "sim/os/sched/scheduler.h"
 #include "sim/os/signal/signals.h"
 #include "sim/os/syscall/tables.h"
@@ -94,6 +96,10 @@ std::int64_t execve_common(Kernel& k, Task& t, int dirfd, std::uint64_t upath, s
         if (!file) return -EBADF;
         path = file->path();
     } else {
+        // Only plain files are executed, and none is opened to find out: that of a FIFO would wait for a writer.
+        FileStat st;
+        if (const int e = k.vfs().statat(dirfd, path, 0, st)) return e;
+        if ((st.mode & 0170000) != 0100000) return -EACCES;
         if (const int e = k.vfs().faccessat(dirfd, path, 1 /* X_OK */, 0x200 /* AT_EACCESS */)) return e;
         if (const std::int64_t e = k.vfs().openat(dirfd, path, 0, 0, file); e < 0) return e;
     }
@@ -478,16 +484,38 @@ std::int64_t sys_futex(Kernel& k, Task& t, const SyscallArgs& a) { return do_fut
 
 std::int64_t sys_futex_waitv(Kernel& k, Task& t, const SyscallArgs& a) { return do_futex_waitv(k, t, a); }
 
-std::int64_t sys_kcmp(Kernel& k, Task&, const SyscallArgs& a) {
+/// KCMP_EPOLL_TFD: is the file of `x` the one that an epoll of `y` has for its descriptor slot.tfd?
+std::int64_t kcmp_epoll(Kernel& k, Task& x, Task& y, int fd, std::uint64_t uslot) {
+    struct {
+        std::uint32_t efd, tfd, toff;
+    } slot;
+    if (k.get(uslot, slot)) return -EFAULT;
+    const FileHandle file = x.files->get(fd), holder = y.files->get(static_cast<int>(slot.efd));
+    if (!file || !holder) return -EBADF;
+    const auto* epoll = dynamic_cast<const Epoll*>(holder.get());
+    if (!epoll) return -EINVAL;
+    const File* target = epoll->target(static_cast<int>(slot.tfd), slot.toff);
+    return !target ? -ENOENT : target == file.get() ? 0 : 1;
+}
+
+std::int64_t sys_kcmp(Kernel& k, Task& t, const SyscallArgs& a) {
     Task *x = k.find_task_vpid(static_cast<int>(a[0])), *y = k.find_task_vpid(static_cast<int>(a[1]));
     if (!x || !y) return -ESRCH;
+    if (!ptrace_may_access(t, *x, PtraceMode::realcreds) || !ptrace_may_access(t, *y, PtraceMode::realcreds))
+        return -EPERM;
     const auto order = [](const void* p, const void* q) { return p == q ? 0 : 1; };
     switch (a[2]) {
-        case 0: return order(x->files->get(static_cast<int>(a[3])).get(), y->files->get(static_cast<int>(a[4])).get());
+        case 0: {
+            const FileHandle f = x->files->get(static_cast<int>(a[3])), g = y->files->get(static_cast<int>(a[4]));
+            return f && g ? order(f.get(), g.get()) : -EBADF;
+        }
         case 1: return order(x->as.get(), y->as.get());
         case 2: return order(x->files.get(), y->files.get());
         case 3: return order(x->fs.get(), y->fs.get());
         case 4: return order(x->process->sighand.get(), y->process->sighand.get());
+        case 5: // KCMP_IO, KCMP_SYSVSEM: no task has an I/O context or operations of semaphores to undo
+        case 6: return 0;
+        case 7: return kcmp_epoll(k, *x, *y, static_cast<int>(a[3]), a[4]);
         default: return -EINVAL;
     }
 }

@@ -40,6 +40,35 @@ std::uint64_t process_cpu_ns(Kernel& k, Task& t) {
     return n;
 }
 
+// A negative clock is one of CPU time: the number of the process or thread (0: one's own), whether it is a thread, and
+// what counts: CPUCLOCK_PROF, CPUCLOCK_VIRT, CPUCLOCK_SCHED.
+constexpr int kClockVirt = 1, kClockSched = 2, kClockWhich = 3, kClockThread = 4;
+constexpr int kClockFd = 3; ///< not CPU time but a clock device's descriptor: there are none
+
+/// Whose clock it is, if one may use it: a thread's only within its process, a process's by the number of its leader
+/// (or, to read it, by one's own).
+Task* cpu_clock_task(Kernel& k, Task& t, int clockid, bool to_read) {
+    const int pid = ~(clockid >> 3);
+    if ((clockid & kClockWhich) == kClockWhich) return nullptr;
+    if (!pid) return &t;
+    Task* x = k.find_task_vpid(pid);
+    if (!x) return nullptr;
+    if (clockid & kClockThread) return x->process == t.process ? x : nullptr;
+    return x->process->leader == x || (to_read && x == &t) ? x : nullptr;
+}
+
+/// The clock of the timers' own kind that a clock number stands for.
+CpuClock cpu_clock_of(int clockid) {
+    if (clockid == CLOCK_PROCESS_CPUTIME_ID) return CpuClock::process;
+    if (clockid == CLOCK_THREAD_CPUTIME_ID) return CpuClock::thread;
+    if (clockid >= 0) return CpuClock::none;
+    const int which = clockid & kClockWhich;
+    if (!(clockid & kClockThread)) return which == kClockVirt ? CpuClock::process_user : CpuClock::process;
+    return which == kClockSched  ? CpuClock::thread
+           : which == kClockVirt ? CpuClock::thread_user
+                                 : CpuClock::thread_ticks;
+}
+
 /// 0, or -EINVAL for a clock that does not exist.
 int read_clock(Kernel& k, Task& t, int clockid, std::uint64_t& ns) {
     switch (clockid) {
@@ -57,10 +86,12 @@ int read_clock(Kernel& k, Task& t, int clockid, std::uint64_t& ns) {
         default: break;
     }
     if (clockid >= 0) return -EINVAL;
-    const int pid = ~(clockid >> 3);
-    Task* x = pid ? k.find_task_vpid(pid) : &t;
-    if (!x || (clockid & 3) == 3) return -EINVAL;
-    ns = clockid & 4 ? thread_cpu_ns(k, *x) : process_cpu_ns(k, *x);
+    Task* x = cpu_clock_task(k, t, clockid, true);
+    if (!x) return -EINVAL;
+    if ((clockid & kClockWhich) == kClockSched)
+        ns = clockid & kClockThread ? thread_cpu_ns(k, *x) : process_cpu_ns(k, *x);
+    else
+        ns = read_cpu_clock(k, *x->process, x, cpu_clock_of(clockid));
     return 0;
 }
 
@@ -183,7 +214,7 @@ void arm(Kernel& k, Task& t, PosixTimer& pt, std::uint64_t expires, std::uint64_
 
 std::uint64_t timer_now(Kernel& k, Task& t, const PosixTimer& pt) {
     if (pt.cpu == CpuClock::none) return k.time().now_ns();
-    return read_cpu_clock(k, *t.process, pt.cpu == CpuClock::thread ? k.find_task(pt.cpu_tid) : nullptr, pt.cpu);
+    return read_cpu_clock(k, *t.process, pt.cpu_tid ? k.find_task(pt.cpu_tid) : nullptr, pt.cpu);
 }
 
 PosixTimer& itimer_of(Task& t, std::uint64_t which) {
@@ -237,9 +268,16 @@ struct SigEvent {
 std::int64_t sys_timer_create(Kernel& k, Task& t, const SyscallArgs& a) {
     std::uint64_t ns;
     const int clock = static_cast<int>(a[0]);
+    if (clock < 0 && (clock & (kClockWhich | kClockThread)) == kClockFd) return -EOPNOTSUPP;
     if (const int e = read_clock(k, t, clock, ns)) return e;
-    if (clock < 0 || clock == CLOCK_MONOTONIC_RAW || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_MONOTONIC_COARSE)
+    if (clock == CLOCK_MONOTONIC_RAW || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_MONOTONIC_COARSE)
         return -EOPNOTSUPP;
+    Task* timed = &t;
+    if (clock < 0 && !(timed = cpu_clock_task(k, t, clock, false))) return -EINVAL;
+    if (timed->process != t.process) {
+        k.pr_info("timer_create: the CPU time of another process is not implemented: EOPNOTSUPP");
+        return -EOPNOTSUPP;
+    }
     SigEvent ev{};
     ev.signo = SIGALRM;
     if (a[1] && k.get(a[1], ev)) return -EFAULT;
@@ -255,8 +293,9 @@ std::int64_t sys_timer_create(Kernel& k, Task& t, const SyscallArgs& a) {
     pt->id = p.next_id++;
     pt->timer.symbol = KernelSymbol::posix_timer_fn;
     pt->clockid = static_cast<int>(a[0]);
-    if (pt->clockid == CLOCK_PROCESS_CPUTIME_ID) pt->cpu = CpuClock::process;
-    if (pt->clockid == CLOCK_THREAD_CPUTIME_ID) pt->cpu = CpuClock::thread, pt->cpu_tid = t.pid;
+    pt->cpu = cpu_clock_of(pt->clockid);
+    if (pt->clockid == CLOCK_THREAD_CPUTIME_ID || (pt->clockid < 0 && pt->clockid & kClockThread))
+        pt->cpu_tid = timed->pid;
     pt->notify = ev.notify;
     pt->signo = ev.signo;
     pt->tid = ev.tid;

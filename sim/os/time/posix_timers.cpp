@@ -13,10 +13,12 @@ namespace {
 constexpr int kSigevNone = 1, kSigevThreadId = 4;
 constexpr std::uint64_t kNsPerS = 1'000'000'000, kUnlimited = ~std::uint64_t{0};
 
+constexpr bool is_thread_clock(CpuClock clock) { return clock >= CpuClock::thread; }
+
 void check(Kernel& k, Process& p, PosixTimer& timer, const Task& current) {
     if (timer.cpu == CpuClock::none || !timer.expires_ns) return;
     Task* thread = nullptr;
-    if (timer.cpu == CpuClock::thread) {
+    if (is_thread_clock(timer.cpu)) {
         if (timer.cpu_tid != current.pid) return; // only the clock of who runs moves
         thread = k.find_task(timer.cpu_tid);
     }
@@ -43,6 +45,7 @@ std::uint64_t read_cpu_clock(Kernel& k, Process& p, Task* t, CpuClock clock) {
         k.update_task_clock(t);
         return t->sum_exec_runtime;
     }
+    if (is_thread_clock(clock)) return t ? t->utime + (clock == CpuClock::thread_ticks ? t->stime : 0) : 0;
     std::uint64_t n = clock == CpuClock::process ? p.utime + p.stime : p.utime;
     for (const Task* x : p.threads)
         if (!x->exiting) n += clock == CpuClock::process ? x->utime + x->stime : x->utime;

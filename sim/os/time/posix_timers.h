@@ -15,8 +15,8 @@ class Kernel;
 struct Process;
 struct Task;
 
-/// What a timer on CPU time counts.
-enum class CpuClock : std::uint8_t { none, process, process_user, thread };
+/// What a timer on CPU time counts: time on CPUs, or what was found at EL0 (user) or in all (ticks) by accounting.
+enum class CpuClock : std::uint8_t { none, process, process_user, thread, thread_user, thread_ticks };
 
 struct PosixTimer {
     int id{};
