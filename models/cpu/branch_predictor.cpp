@@ -16,6 +16,7 @@ constexpr std::uint64_t kTableMix[kTables] = {0x9e3779b97f4a7c15, 0xff51afd7ed55
 
 BranchPredictor::BranchPredictor(const PredictorParams& params)
     : params_(params),
+      bias_mask_(params.bimodal - 1),
       nano_mask_(params.nano_btb - 1),
       micro_mask_(params.micro_btb - 1),
       bias_(params.bimodal, Bias::unseen),
@@ -59,9 +60,13 @@ bool BranchPredictor::tagged(std::uint64_t pc, bool taken) {
     const bool says = fresh ? alternate_says : provider_says;
 
     // Most often everybody knows already.
-    const bool sure = (p.counter == (taken ? 3 : -4)) & (provider_says == alternate_says);
+    const bool sure = ((provider == 0) | (p.counter == (taken ? 3 : -4))) & (provider_says == alternate_says);
     const bool base_knows = (alternate != 0) | (p.useful != 0) | (base == (taken ? 1 : -2));
-    if (__builtin_expect(sure & base_knows, 1)) return says;
+    if (__builtin_expect(sure & base_knows, 1)) {
+        known_[address & (kKnown - 1)] = {pc, history_ & history_mask_.back(), lessons_, taken};
+        return says;
+    }
+    ++lessons_;
 
     // Which way the branch goes is what hosts guess as badly as this: no branches on it.
     const int up = taken ? 1 : -1;

@@ -57,19 +57,42 @@ class BranchPredictor {
         bool says = bias == Bias::always;
         const Bias now = taken ? Bias::always : Bias::never;
         if (__builtin_expect(bias == Bias::both, 0)) {
-            says = tagged(pc, taken);
+            says = known(pc, taken) ? taken : tagged(pc, taken);
         } else if (bias != now) {
             bias = bias == Bias::unseen ? now : Bias::both;
         }
         history_ = history_ << 1 | taken;
         return says;
     }
+    /// Whether that is what is predicted, nothing is learned from it, and its target costs nothing. If so, as_always() may
+    /// stand for conditional() and taken_to(). False may mean that it is not known.
+    bool always(std::uint64_t pc, bool taken) const {
+        const Bias now = taken ? Bias::always : Bias::never, bias = bias_[pc >> 2 & bias_mask_];
+        if (taken && !at_hand(pc)) return false;
+        return bias == now || (bias == Bias::both && known(pc, taken));
+    }
+    void as_always(bool taken, std::uint64_t target) {
+        history_ = history_ << 1 | taken;
+        follow(taken, target);
+    }
+    /// The same of direct branches, calls and returns.
+    bool always(a64::InsnKind kind, std::uint64_t pc, std::uint64_t target) const {
+        using a64::InsnKind;
+        if (kind == InsnKind::branch_return) return at_hand(pc) && depth_ != 0 && stack_[top_] == target;
+        return (kind == InsnKind::branch_immed || kind == InsnKind::branch_call) && at_hand(pc);
+    }
+    void as_always(a64::InsnKind kind, std::uint64_t pc, std::uint64_t target) {
+        using a64::InsnKind;
+        if (kind == InsnKind::branch_return) pop();
+        if (kind == InsnKind::branch_call) push(pc + 4);
+        follow(true, target);
+    }
+    std::uint8_t least_bubble() const { return params_.nano_bubble; }
+    std::uint8_t most_bubble() const { return params_.decode_bubble; }
     /// The branch goes to `target`, if taken. Returns the cycles of fetch lost although that was predicted.
     std::uint8_t taken_to(std::uint64_t pc, bool taken, std::uint64_t target) {
-        const std::uint64_t path = (path_ << 3 ^ target >> 2) & 0xffff;
-        path_ = taken ? path : path_;
-        const bool known = nano_[pc >> 2 & nano_mask_] == pc;
-        if (__builtin_expect(taken & !known, 0)) return target_known_slow(pc);
+        follow(taken, target);
+        if (__builtin_expect(taken && !at_hand(pc), 0)) return target_known_slow(pc);
         return params_.nano_bubble;
     }
     /// Code that is not executed one by one passes through lines of text: one branch in every second line, always the same
@@ -108,6 +131,26 @@ class BranchPredictor {
     /// What a branch has done so far. One that never changed its mind needs no history and would only crowd the tables.
     enum class Bias : std::uint8_t { unseen, never, always, both };
 
+    /// A branch that all tables agreed on and had nothing to learn about.
+    struct Known {
+        std::uint64_t pc{~0ull}, history{};
+        std::uint64_t lessons{}; ///< lessons_ then
+        bool taken{};
+    };
+    static constexpr unsigned kKnown = 128;
+
+    /// The same question again as one that was answered rightly, and nothing was learned since.
+    bool known(std::uint64_t pc, bool taken) const {
+        const Known& k = known_[pc >> 2 & (kKnown - 1)];
+        return (k.pc == pc) & (k.history == (history_ & history_mask_.back())) & (k.lessons == lessons_) &
+               (k.taken == taken);
+    }
+    /// The first BTB has it.
+    bool at_hand(std::uint64_t pc) const { return nano_[pc >> 2 & nano_mask_] == pc; }
+    void follow(bool taken, std::uint64_t target) {
+        const std::uint64_t path = (path_ << 3 ^ target >> 2) & 0xffff;
+        path_ = taken ? path : path_;
+    }
     void pass(std::uint64_t pc, bool ask);
     bool tagged(std::uint64_t pc, bool taken);
     void allocate(Tagged* const* entry, const std::uint16_t* tag, unsigned first, bool taken);
@@ -128,8 +171,10 @@ class BranchPredictor {
     PredictorParams params_;
     std::uint64_t history_{}, path_{};
     std::array<std::uint64_t, 4> history_mask_{};
-    std::uint64_t nano_mask_{}, micro_mask_{};
+    std::uint64_t bias_mask_{}, nano_mask_{}, micro_mask_{};
     std::vector<Bias> bias_;
+    std::uint64_t lessons_{}; ///< changes of the counters and the tagged tables
+    std::array<Known, kKnown> known_{};
     std::vector<std::int8_t> bimodal_; ///< -2..1, taken if >= 0
     std::array<std::vector<Tagged>, 4> tagged_;
     std::vector<std::uint64_t> nano_, micro_;

@@ -39,7 +39,7 @@ Block* CodeCache::decode(CodePage& page, std::uint64_t offset) {
         std::uint32_t raw = 0;
         std::memcpy(&raw, code + at, 4);
         DecodedOp& op = block->ops.emplace_back(make_op(raw, timing_of_));
-        if (handler_of_) op.handler = handler_of_(op);
+        if (handler_of_) op.handler = handler_of_(op, *block);
         const std::uint32_t lanes = static_lanes(op.insn, at, at == offset);
         block->op_lanes[(at - offset) / 4] = lanes;
         for (unsigned l = 0; l < kVectorLanes; ++l)
@@ -61,6 +61,7 @@ Block* CodeCache::decode(CodePage& page, std::uint64_t offset) {
 void CodeCache::forget(CodePage& page) {
     if (page.blocks.empty()) return;
     --census_[page.ppn % kCensus];
+    ++drops_;
     page.at.fill(nullptr);
     page.blocks.clear();
 }

@@ -49,6 +49,7 @@ struct Block {
     std::uint16_t size{};       ///< operations
     std::uint8_t line{};        ///< line within the page
     bool inside{};              ///< begins inside the bytes that one fetch brings
+    bool replays{true};         ///< may be remembered as a whole (replay.h)
     std::vector<DecodedOp> ops; ///< `size` of them, and one more that ends a threaded loop's way through the block
     LaneVector lanes{};         ///< sums over all operations
     std::array<std::uint32_t, kMaxOps> op_lanes{}; ///< static_lanes() of each operation
@@ -64,8 +65,8 @@ struct CodePage {
 
 class CodeCache {
   public:
-    /// Which handler an operation gets.
-    using HandlerOf = Handler (*)(const DecodedOp&);
+    /// Which handler an operation of the block gets; clears Block::replays where the handler needs the pipeline.
+    using HandlerOf = Handler (*)(const DecodedOp& op, Block& block);
 
     CodeCache(mem::PhysicalMemory& memory, TimingOf timing_of) : memory_(memory), timing_of_(timing_of) {}
 
@@ -91,6 +92,8 @@ class CodeCache {
     Block* decode(CodePage& page, std::uint64_t offset);
     void drop_blocks(std::uint64_t ppn);
     void drop_all_blocks();
+    /// Grows when blocks are dropped.
+    unsigned drops() const { return drops_; }
     /// The L1I no longer holds the line (~0: any).
     void l1i_line_lost(std::uint64_t pline);
 
@@ -103,6 +106,7 @@ class CodeCache {
     TimingOf timing_of_;
     HandlerOf handler_of_{};
     Handler end_{};
+    unsigned drops_{};
     std::array<std::uint16_t, kCensus> census_{}; ///< pages with blocks, by hash: spares most questions the look-up
     std::unordered_map<std::uint64_t, std::unique_ptr<CodePage>> pages_; // never walked in a way that shows
 };

@@ -3,6 +3,7 @@
 #include "models/cpu/core_base.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <iterator>
 #include <stdexcept>
@@ -95,7 +96,14 @@ void CoreBase::flush() const {
         return;
     }
     user_counts_ = state_ != nullptr;
-    if (cycle_ == flushed_cycle_ && !counted_ && !fast_.any()) return; // no instruction since
+    if (cycle_ == flushed_cycle_ && !counted_ && !counted_nodes_ && !fast_.any()) return; // no instruction since
+    for (; counted_nodes_; counted_nodes_ = counted_nodes_->counted_before) {
+        ReplayNode& n = *counted_nodes_;
+        fast_.lanes.add(n.block->lanes, n.executions);
+        fast_.fetches += std::uint64_t{n.block->fetches} * n.executions;
+        for (unsigned s = 0; s < kStalls; ++s) stalls_.count[s] += std::uint64_t{n.stalls[s]} * n.executions;
+        n.executions = 0;
+    }
     for (; counted_; counted_ = counted_->counted_before) {
         fast_.lanes.add(counted_->lanes, counted_->executions);
         fast_.fetches += counted_->fetches * counted_->executions;
@@ -199,15 +207,19 @@ void CoreBase::note_wrong_path(std::uint64_t pc, std::uint64_t n) {
         {Lane::branch_indirect, Lane::wrong_branch_indirect},
         {Lane::branch_return, Lane::wrong_branch_return},
     };
-    std::array<std::uint32_t, std::size(kKinds)> counts{};
+    LaneVector counts;
     std::uint64_t offset = pc & (kPageSize - 1);
     while (n && offset < kPageSize) {
         const Block* b = page_->at[offset / 4];
         if (!b) break;
         const auto ops = std::min<std::uint64_t>(n, b->size);
-        for (unsigned k = 0; k < ops; ++k)
-            for (std::size_t i = 0; i < std::size(kKinds); ++i)
-                counts[i] += b->op_lanes[k] >> index_of(kKinds[i].right) & 1;
+        if (ops == b->size) {
+            counts.add(b->lanes, 1);
+        } else {
+            for (unsigned k = 0; k < ops; ++k)
+                for (std::uint32_t lanes = b->op_lanes[k] & 0xffff; lanes; lanes &= lanes - 1)
+                    counts.add(static_cast<unsigned>(std::countr_zero(lanes)));
+        }
         n -= ops;
         offset += std::uint64_t{b->size} * 4;
         const a64::InsnKind last = b->ops[b->size - 1].insn.kind;
@@ -215,8 +227,8 @@ void CoreBase::note_wrong_path(std::uint64_t pc, std::uint64_t n) {
             last != a64::InsnKind::branch_cond)
             break;
     }
-    for (std::size_t i = 0; i < std::size(kKinds); ++i)
-        if (counts[i]) note(kKinds[i].wrong, counts[i]);
+    for (const Kind& k : kKinds)
+        if (const std::uint64_t count = counts[index_of(k.right)]) note(k.wrong, count);
 }
 
 // --- counters that wrap ---

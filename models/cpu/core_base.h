@@ -12,6 +12,7 @@
 #include "models/cpu/fast_port.h"
 #include "models/cpu/inner_shareable.h"
 #include "models/cpu/kernel_charge.h"
+#include "models/cpu/replay.h"
 #include "models/cpu/stall_counts.h"
 #include "models/memory/page_walk.h"
 
@@ -124,7 +125,20 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
         config_.mode->executed(cycle_ - accounted_);
         accounted_ = cycle_;
     }
+    unsigned dropped_blocks() const { return code_.drops(); }
     void set_handlers(CodeCache::HandlerOf handler_of, Handler end) { code_.set_handlers(handler_of, end); }
+    /// In fast-forward: the block at `pc` on another page, which becomes the present one, if find_block() would have nothing
+    /// else to do; else null.
+    Block* block_on_other_page(std::uint64_t pc) {
+        if ((pc & 3) || pc >> 56 || debug_active_ || page_armed_) return nullptr;
+        const FetchPage& f = fetch_pages_[(pc >> kPageShift) % kFetchPages];
+        if (f.vpn != pc >> kPageShift) return nullptr;
+        Block* const b = f.page->at[(pc & (kPageSize - 1)) / 4];
+        if (!b) return nullptr;
+        vpn_ = f.vpn;
+        page_ = f.page;
+        return b;
+    }
     /// Brings the block's line into the L1I; returns the cycle at which it is there.
     std::uint64_t fetch_line(Block& block, std::uint64_t now);
     /// Budget is used up, or a block may hold a breakpoint. True if one stops it before its next operation, which has not
@@ -166,18 +180,19 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     };
 
     /// A page that fast-forward reads and writes without asking.
-    struct FunctionalPage {
+    struct alignas(32) FunctionalPage {
         std::uint64_t rtag{~0ull}, wtag{~0ull}; ///< virtual address of the page, if it may be read or written
         std::uint8_t* host{};
     };
-    static constexpr unsigned kFunctionalPages = 512;
+    static constexpr unsigned kFunctionalPages = 4096;
 
     // The hot fields, in the order of use.
     std::uint64_t deadline_{}; ///< look around at the first boundary at or after this cycle
     std::int64_t budget_{};    ///< instructions that cannot wrap an armed counter
     mutable FastCounts fast_;
-    mutable Block* counted_{}; ///< blocks with executions, the last one first
-    CodePage* page_{};         ///< page being executed, valid if vpn_ matches
+    mutable Block* counted_{};            ///< blocks with executions, the last one first
+    mutable ReplayNode* counted_nodes_{}; ///< the same of blocks that were replayed
+    CodePage* page_{};                    ///< page being executed, valid if vpn_ matches
     std::uint64_t vpn_{~0ull};
     std::uint64_t mem_issue_{}; ///< cycle at which the present access asks
     std::uint64_t mem_ready_{}; ///< when its data are there (slow accesses)
@@ -191,6 +206,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     bool functional_{};                            ///< fast-forward: not timed
     std::uint64_t accounted_{};                    ///< cycle_ up to which account() has reported
     std::vector<FunctionalPage> functional_pages_; ///< kFunctionalPages of them in fast-forward
+    std::vector<std::uint32_t> functional_used_;   ///< those of them that were filled
 
     const CoreConfig config_;
     const CoreQuirks quirks_;

@@ -22,6 +22,7 @@ void CoreBase::switch_mode(bool functional) {
     simple_ = config_.simple || functional;
     accounted_ = cycle_;
     functional_pages_.assign(functional ? kFunctionalPages : 0, FunctionalPage{});
+    functional_used_.clear();
     // Blocks have the handlers of one mode, and lines of the other stand for nothing.
     code_.drop_all_blocks();
     code_.l1i_line_lost(~0ull);
@@ -35,7 +36,8 @@ void CoreBase::switch_mode(bool functional) {
 
 void CoreBase::forget_functional_pages() {
     if (!functional_) return;
-    std::fill(functional_pages_.begin(), functional_pages_.end(), FunctionalPage{});
+    for (const std::uint32_t i : functional_used_) functional_pages_[i] = FunctionalPage{};
+    functional_used_.clear();
     fetch_pages_.fill(FetchPage{});
     vpn_ = ~0ull;
     last_slow_line_ = ~0ull;
@@ -92,12 +94,13 @@ std::uint8_t* CoreBase::functional_access(std::uint64_t va, unsigned size, Acces
         }
         code = code_.holds_code(pa.v >> kPageShift);
         writable = leaf.writable && !code;
+        if (!p.host) functional_used_.push_back(static_cast<std::uint32_t>(&p - functional_pages_.data()));
         p = FunctionalPage{page_va, writable ? page_va : ~0ull, physical_.host(PhysAddr(pa.v & kPageMask))};
     }
     std::uint8_t* const host = p.host + inside;
     const std::uint64_t line = va & ~(kLineSize - 1);
     if (watching_ && debug_->may_watch(page_va & ~kTagByte, kPageSize)) {
-        p = FunctionalPage{}; // every access to the page comes here
+        p.rtag = p.wtag = ~0ull; // every access to the page comes here
     } else if (!(va >> 56) && !is_prefetch(kind)) {
         port_.fill(va, host - (va - line), simple_page_, simple_line_, writable);
     }

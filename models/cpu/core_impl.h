@@ -23,11 +23,13 @@
 #pragma once
 
 #include "models/cpu/core_base.h"
+#include "models/cpu/replayer.h"
 #include "models/cpu/simple_pipe.h"
 #include "models/cpu/threads.h"
 
 #include <algorithm>
 #include <bit>
+#include <stdexcept>
 
 namespace rkperf::cpu {
 
@@ -40,7 +42,10 @@ class CoreImpl final : public CoreBase {
         : CoreBase(name, config, quirks, tables, memory),
           predictor_(predictor),
           pipe_(stalls_, args...),
+          replayer_(pipe_, stalls_, counted_nodes_),
           counter_(stalls_) {
+        if (predictor.decode_bubble > ReplayNode::kMostBubble)
+            throw std::logic_error("a branch can cost more cycles than replaying tells apart");
         choose_handlers();
     }
 
@@ -84,13 +89,48 @@ class CoreImpl final : public CoreBase {
     static void enter(P& pipe, const Block& b) {
         pipe.enter_block(b.fetches, b.inside);
     }
+    void begin_replay() {
+        if (__builtin_expect(known_drops_ == dropped_blocks() && !replayer_.full(), 1)) return;
+        flush();
+        replayer_.forget();
+        known_drops_ = dropped_blocks();
+    }
+    template <bool kRecord>
     void place(const DecodedOp* first, const DecodedOp* last);
+    /// Places the rest of the present block in front of `last`, all of which was executed.
+    void place_rest(const DecodedOp* last) {
+        if (replayer_.recording()) {
+            place<true>(untimed_, last);
+        } else {
+            place<false>(untimed_, last);
+        }
+    }
+    /// The present block, which has no inputs, has ended without a branch, and as last time; false: it is not known.
+    bool end_block_same() { return replayer_.template finish_same<false>(ReplayNode::kNotTaken, notes_); }
+    /// The same in a conditional branch at `pc`.
+    bool end_block_same(std::uint64_t pc, bool taken, std::uint64_t target) {
+        if constexpr (!Pipe::kReplays) return false;
+        const unsigned outcome = taken ? ReplayNode::kTaken + predictor_.least_bubble() : ReplayNode::kNotTaken;
+        if (!predictor_.always(pc, taken) || !replayer_.template finish_same<false>(outcome, notes_)) return false;
+        predictor_.as_always(taken, target);
+        return true;
+    }
+    /// The same in another branch, which is taken.
+    bool end_block_same(a64::InsnKind kind, std::uint64_t pc, std::uint64_t target) {
+        if constexpr (!Pipe::kReplays) return false;
+        if (!predictor_.always(kind, pc, target) ||
+            !replayer_.template finish_same<false>(ReplayNode::kTaken + predictor_.least_bubble(), notes_))
+            return false;
+        predictor_.as_always(kind, pc, target);
+        return true;
+    }
+    /// The present block has ended without a branch.
+    void end_block(const DecodedOp* end);
+    /// The present block has ended in the branch `op`, with which the predictor did so. True if it was wrong.
+    bool end_block(const DecodedOp* op, std::uint64_t pc, bool taken, Resolution r);
     /// What follows from a branch resolved at `resolved`. True if it was predicted wrongly.
     template <class P>
-    bool resolve(P& pipe, a64::InsnKind kind, std::uint64_t pc, bool taken, std::uint64_t target,
-                 std::uint64_t resolved) {
-        Resolution r;
-        if constexpr (!P::kSimple) r = predictor_.resolve(kind, pc, taken, target);
+    bool resolve(P& pipe, Resolution r, std::uint64_t pc, bool taken, std::uint64_t resolved) {
         if (__builtin_expect(r.mispredict != Mispredict::none, 0)) {
             note_mispredict(r.mispredict, pipe.wrong_path(resolved), pc, taken);
             pipe.mispredict(resolved);
@@ -99,22 +139,19 @@ class CoreImpl final : public CoreBase {
         if (taken) pipe.taken(r.bubble);
         return false;
     }
+    Resolution predict(a64::InsnKind kind, std::uint64_t pc, bool taken, std::uint64_t target) {
+        if constexpr (Pipe::kSimple) return {};
+        return predictor_.resolve(kind, pc, taken, target);
+    }
     /// The same of a conditional branch.
-    bool resolve_conditional(std::uint64_t pc, bool taken, std::uint64_t target, std::uint64_t resolved) {
-        if constexpr (Pipe::kSimple) return false;
+    Resolution predict_conditional(std::uint64_t pc, bool taken, std::uint64_t target) {
+        if constexpr (Pipe::kSimple) return {};
         const bool right = predictor_.conditional(pc, taken) == taken;
-        const std::uint8_t bubble = predictor_.taken_to(pc, taken, target);
-        if (__builtin_expect(!right, 0)) {
-            note_mispredict(Mispredict::direction, pipe_.wrong_path(resolved), pc, taken);
-            pipe_.mispredict(resolved);
-            return true;
-        }
-        if (taken) pipe_.taken(bubble);
-        return false;
+        return {right ? Mispredict::none : Mispredict::direction, predictor_.taken_to(pc, taken, target)};
     }
     /// Whatever its accesses hit on, the block does not reach the deadline.
     bool far_from_deadline(const Block& b) {
-        const std::uint64_t ceiling = pipe_.ceiling();
+        const std::uint64_t ceiling = replayer_.ceiling();
         credit_ = ceiling < deadline_ ? static_cast<std::int64_t>(std::min(deadline_ - ceiling, kMaxCredit)) : 0;
         return credit_ > b.cycles;
     }
@@ -123,6 +160,8 @@ class CoreImpl final : public CoreBase {
 
     BranchPredictor predictor_;
     Pipe pipe_;
+    Replayer<Pipe> replayer_;
+    unsigned known_drops_{};     ///< dropped_blocks() when replayer_ last forgot
     InstructionCounter counter_; ///< in fast-forward
     Block* block_{};
     unsigned index_{};
@@ -149,7 +188,11 @@ void CoreImpl<Pipe>::change_mode() {
 
 /// Places operations that were executed and whose accesses have hit.
 template <class Pipe>
+template <bool kRecord>
 [[gnu::flatten]] void CoreImpl<Pipe>::place(const DecodedOp* first, const DecodedOp* last) {
+    const auto record = [&](const DecodedOp* op, std::uint64_t issue) {
+        if constexpr (kRecord) replayer_.record(*op, issue, notes_[note_slot(op)]);
+    };
     for (const DecodedOp* op = first; op != last; ++op) {
         switch (op->group) {
             case OpGroup::simple: pipe_.simple(*op); break;
@@ -157,17 +200,52 @@ template <class Pipe>
             case OpGroup::load: {
                 const std::uint64_t issue = pipe_.begin(*op);
                 pipe_.load(*op, issue, issue, 0, notes_[note_slot(op)]);
+                record(op, issue);
                 break;
             }
             case OpGroup::store: {
                 const std::uint64_t issue = pipe_.begin(*op);
                 pipe_.store(*op, issue, issue, 0, notes_[note_slot(op)]);
+                record(op, issue);
                 break;
             }
-            case OpGroup::divide: pipe_.divide(*op, static_cast<unsigned>(notes_[note_slot(op)])); break;
+            case OpGroup::divide:
+                pipe_.divide(*op, static_cast<unsigned>(notes_[note_slot(op)]));
+                record(op, 0);
+                break;
             default: pipe_.general(*op); break;
         }
     }
+}
+
+template <class Pipe>
+void CoreImpl<Pipe>::end_block(const DecodedOp* end) {
+    if (replayer_.template finish_same<true>(ReplayNode::kNotTaken, notes_)) return;
+    if (replayer_.replaying() && replayer_.finish(ReplayNode::kNotTaken, notes_)) return;
+    place_rest(end);
+    if (replayer_.recording()) {
+        replayer_.recorded_block(0);
+        replayer_.recorded_exit(ReplayNode::kNotTaken);
+    }
+    count_block(*block_);
+}
+
+template <class Pipe>
+bool CoreImpl<Pipe>::end_block(const DecodedOp* op, std::uint64_t pc, bool taken, Resolution r) {
+    const bool wrong = r.mispredict != Mispredict::none;
+    const unsigned outcome = wrong ? ReplayNode::kMispredicted : taken ? ReplayNode::kTaken + r.bubble : 0;
+    if (replayer_.template finish_same<true>(outcome, notes_) ||
+        (replayer_.replaying() && replayer_.finish(outcome, notes_))) {
+        if (__builtin_expect(wrong, 0)) note_mispredict(r.mispredict, replayer_.wrong_path(), pc, taken);
+        return wrong;
+    }
+    place_rest(op);
+    const std::uint64_t resolved = pipe_.branch(*op);
+    if (replayer_.recording()) replayer_.recorded_block(pipe_.wrong_path(resolved));
+    resolve(pipe_, r, pc, taken, resolved);
+    if (replayer_.recording()) replayer_.recorded_exit(outcome);
+    count_block(*block_);
+    return wrong;
 }
 
 template <class Pipe>
@@ -400,7 +478,9 @@ typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(P& pipe, a64::CpuState& s, bool
                         goto stopped;
                     }
                     fast_.taken += taken;
-                    resolve(pipe, op->insn.kind, pc, taken, s.pc, resolved);
+                    Resolution r;
+                    if constexpr (!P::kSimple) r = predict(op->insn.kind, pc, taken, s.pc);
+                    resolve(pipe, r, pc, taken, resolved);
                     pc = s.pc - 4;
                     break;
                 }

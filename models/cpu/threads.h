@@ -40,15 +40,21 @@ class Threads {
     /// Executes from s.pc, which begins a block, until Core::why_ says what the core has to do.
     static void run(Core& c, a64::CpuState& s) {
         c.credit_ = 0;
+        if constexpr (kTimed) c.begin_replay();
         enter(c, s, nullptr, s.pc);
         while (const DecodedOp* op = std::exchange(c.next_op_, nullptr)) op->handler(c, s, op, s.pc);
+        if constexpr (kTimed) c.replayer_.sync();
     }
-    static Handler handler_of(const DecodedOp& op);
+    static Handler handler_of(const DecodedOp& op, Block& block);
     /// Handler of the operation behind a block's last one.
     static void end(CoreBase& base, a64::CpuState& s, const DecodedOp* op, std::uint64_t pc) {
-        place(core(base), op);
-        finish_block(core(base));
-        return enter(base, s, link_of(core(base), 0, pc - 4, pc), pc);
+        Core& c = core(base);
+        if constexpr (!kTimed) {
+            finish_block(c);
+        } else if (!c.end_block_same()) {
+            return end_anew(base, s, op, pc);
+        }
+        return enter(base, s, link_of(c, 0, pc - 4, pc), pc);
     }
 
   private:
@@ -67,20 +73,41 @@ class Threads {
         Block* b = link ? *link : nullptr;
         if (__builtin_expect(!b, 0)) {
             const u64 word = std::rotr(pc ^ c.vpn_ << kPageShift, 2); // too big if the page or the alignment is wrong
-            b = word < kPageSize / 4 ? c.page_->at[word] : nullptr;
+            if (__builtin_expect(word >= kPageSize / 4, 0)) return enter_page(base, s, nullptr, pc);
+            b = c.page_->at[word];
             if (!b) return look(base, s, nullptr, pc);
             // The page of the block before is the present one as well.
             if (link) *link = b;
         }
-        if (__builtin_expect(c.budget_ < b->cost, 0)) return look(base, s, nullptr, pc);
         if constexpr (kTimed) {
-            if (__builtin_expect(!c.page_->l1i[b->line], 0)) return look(base, s, nullptr, pc);
-            if (__builtin_expect(c.credit_ <= b->cycles, 0) && !c.far_from_deadline(*b))
-                return look(base, s, nullptr, pc);
+            if (__builtin_expect(c.budget_ < b->cost, 0) || __builtin_expect(!c.page_->l1i[b->line], 0) ||
+                __builtin_expect(c.credit_ <= b->cycles, 0) || __builtin_expect(!c.replayer_.enter_same(*b), 0))
+                return enter_anew(base, s, b, pc);
             c.credit_ -= b->cycles;
-            c.enter(c.pipe_, *b);
-            c.untimed_ = b->ops.data();
+        } else if (__builtin_expect(c.budget_ < b->cost, 0)) {
+            return look(base, s, nullptr, pc);
         }
+        return begin(base, s, b, pc);
+    }
+    /// The same for a block of another page, or none.
+    [[gnu::noinline]] static void enter_page(CoreBase& base, State& s, const Op*, u64 pc) {
+        Block* b = nullptr;
+        if constexpr (!kTimed) b = core(base).block_on_other_page(pc);
+        if (!b || core(base).budget_ < b->cost) return look(base, s, nullptr, pc);
+        return begin(base, s, b, pc);
+    }
+    /// The same for a block that is not being replayed, or may not be executed.
+    [[gnu::noinline, gnu::flatten]] static void enter_anew(CoreBase& base, State& s, Block* b, u64 pc) {
+        Core& c = core(base);
+        if (c.budget_ < b->cost || !c.page_->l1i[b->line] || (c.credit_ <= b->cycles && !c.far_from_deadline(*b)))
+            return look(base, s, nullptr, pc);
+        c.credit_ -= b->cycles;
+        if (!c.replayer_.enter(*b)) c.enter(c.pipe_, *b);
+        return begin(base, s, b, pc);
+    }
+    [[gnu::always_inline]] static void begin(CoreBase& base, State& s, Block* b, u64 pc) {
+        Core& c = core(base);
+        if constexpr (kTimed) c.untimed_ = b->ops.data();
         c.budget_ -= b->cost;
         c.block_ = b;
         const Op* const op = b->ops.data();
@@ -96,6 +123,11 @@ class Threads {
         c.count_block(*c.block_);
         if constexpr (!kTimed) c.counter_.advance(c.block_->size);
     }
+    [[gnu::noinline, gnu::flatten]] static void end_anew(CoreBase& base, State& s, const Op* op, u64 pc) {
+        Core& c = core(base);
+        c.end_block(op);
+        return enter(base, s, link_of(c, 0, pc - 4, pc), pc);
+    }
     static Block** link_of(Core& c, bool taken, u64 from, u64 to) {
         return (from ^ to) < kPageSize ? &c.block_->next[taken] : nullptr;
     }
@@ -105,7 +137,10 @@ class Threads {
     }
     /// Places what was executed of the block in front of `op`.
     [[gnu::always_inline]] static void place(Core& c, const Op* op) {
-        if constexpr (kTimed) c.place(c.untimed_, op);
+        if constexpr (kTimed) {
+            c.replayer_.leave_block();
+            c.template place<false>(c.untimed_, op);
+        }
     }
     /// What placing `op` will have to know beside the operation: an address, or the bits of a quotient.
     [[gnu::always_inline]] static void note(Core& c, const Op* op, u64 what) { c.notes_[note_slot(op)] = what; }
@@ -221,24 +256,23 @@ class Threads {
         const bool aligned = !kSp || (s.x[a64::kSp] & 15) == 0;
         if constexpr (kTimed) {
             a64::MemPort::Line& l = s.mem.lines[a64::MemPort::slot(va)];
-            const u64 offset = va & (kLineSize - 1);
             const u64 tag = Move::kStore ? l.wtag : l.rtag;
-            if (__builtin_expect(tag != va - offset || offset + Move::kBytes > kLineSize || !aligned, 0))
+            // By the last byte: an entry never holds the line behind the one it is found by.
+            if (__builtin_expect(tag != ((va + (Move::kBytes - 1)) & ~u64{kLineSize - 1}) || !aligned, 0))
                 return access(base, s, op, pc);
             *l.tlb_stamp = *l.line_stamp = ++s.mem.clock;
             s.mem.last_va = va;
-            Move::move(s, i, l.host + offset);
+            Move::move(s, i, l.host + (va & (kLineSize - 1)));
             a64::write_back<kAddress>(s, i, va);
             note(c, op, va);
             ++c.fast_.hits[Move::kStore];
             if (__builtin_expect((va & (Move::kElement - 1)) != 0, 0)) ++c.fast_.unaligned[Move::kStore];
         } else {
             const auto& page = c.functional_pages_[va >> kPageShift & (Core::kFunctionalPages - 1)];
-            const u64 offset = va & (kPageSize - 1);
             const u64 tag = Move::kStore ? page.wtag : page.rtag;
-            if (__builtin_expect(tag != va - offset || offset + Move::kBytes > kPageSize || !aligned, 0))
+            if (__builtin_expect(tag != ((va + (Move::kBytes - 1)) & kPageMask) || !aligned, 0))
                 return access(base, s, op, pc);
-            Move::move(s, i, page.host + offset);
+            Move::move(s, i, page.host + (va & (kPageSize - 1)));
             a64::write_back<kAddress>(s, i, va);
         }
         return next(base, s, op, pc);
@@ -252,20 +286,26 @@ class Threads {
     [[gnu::flatten]] static void conditional(CoreBase& base, State& s, const Op* op, u64 pc) {
         Core& c = core(base);
         const bool taken = Condition::holds(s, op->insn);
-        const u64 target = pc + (taken ? static_cast<u64>(op->insn.imm) : 4);
-        bool mispredicted = false;
-        if constexpr (kTimed) {
-            place(c, op);
-            mispredicted = c.resolve_conditional(pc, taken, target, c.pipe_.branch(*op));
+        const u64 target = pc + 4 + ((static_cast<u64>(op->insn.imm) - 4) & (0 - u64{taken}));
+        if constexpr (!kTimed) {
+            finish_block(c);
+        } else if (!c.end_block_same(pc, taken, target)) {
+            return conditional_anew(base, s, op, pc, taken, target);
         }
         c.fast_.taken += taken;
-        Block** const link = link_of(c, taken, pc, target);
-        finish_block(c);
+        return enter(base, s, link_of(c, taken, pc, target), target);
+    }
+    /// The same where prediction or placement may have more to do.
+    [[gnu::noinline, gnu::flatten]] static void conditional_anew(CoreBase& base, State& s, const Op* op, u64 pc,
+                                                                 bool taken, u64 target) {
+        Core& c = core(base);
+        const bool mispredicted = c.end_block(op, pc, taken, c.predict_conditional(pc, taken, target));
+        c.fast_.taken += taken;
         if (__builtin_expect(mispredicted, 0)) {
             c.credit_ = 0;
             if (c.deadline_ == 0) return attention_after_branch(base, s, op, target); // its events are watched
         }
-        return enter(base, s, link, target);
+        return enter(base, s, link_of(c, taken, pc, target), target);
     }
     template <a64::InsnKind kKind>
     static constexpr bool kDirect = kKind == a64::InsnKind::branch_immed || kKind == a64::InsnKind::branch_call;
@@ -277,19 +317,37 @@ class Threads {
     /// None of the branches stops.
     template <a64::Exec kFn, a64::InsnKind kKind>
     [[gnu::flatten]] static void branch(CoreBase& base, State& s, const Op* op, u64 pc) {
+        namespace br = a64::branches;
         Core& c = core(base);
-        s.pc = pc;
-        call<kFn>(s, op, pc);
-        const bool taken = s.branch_taken;
-        s.branch_taken = false;
-        const u64 target = taken ? s.pc : pc + 4;
-        bool mispredicted = false;
-        if constexpr (kTimed) {
-            place(c, op);
-            mispredicted = c.resolve(c.pipe_, kind_of<kFn, kKind>(*op), pc, taken, target, c.pipe_.branch(*op));
+        bool taken = true;
+        u64 target = 0;
+        if constexpr (kSameBody<kFn, br::b> || kSameBody<kFn, br::bl>) {
+            target = pc + static_cast<u64>(op->insn.imm);
+            if constexpr (kSameBody<kFn, br::bl>) s.x[br::kLinkRegister] = pc + 4;
+        } else if constexpr (kSameBody<kFn, br::br>) {
+            target = s.x[op->insn.rn];
+        } else {
+            s.pc = pc;
+            call<kFn>(s, op, pc);
+            taken = s.branch_taken;
+            s.branch_taken = false;
+            target = taken ? s.pc : pc + 4;
+        }
+        if constexpr (!kTimed) {
+            finish_block(c);
+        } else if (!taken || !c.end_block_same(kind_of<kFn, kKind>(*op), pc, target)) {
+            return branch_anew<kFn, kKind>(base, s, op, pc, taken, target);
         }
         c.fast_.taken += taken;
-        finish_block(c);
+        if constexpr (kDirect<kKind>) return enter(base, s, link_of(c, taken, pc, target), target);
+        return enter(base, s, nullptr, target);
+    }
+    template <a64::Exec kFn, a64::InsnKind kKind>
+    [[gnu::noinline]] static void branch_anew(CoreBase& base, State& s, const Op* op, u64 pc, bool taken, u64 target) {
+        Core& c = core(base);
+        const a64::InsnKind kind = kind_of<kFn, kKind>(*op);
+        const bool mispredicted = c.end_block(op, pc, taken, c.predict(kind, pc, taken, target));
+        c.fast_.taken += taken;
         if (__builtin_expect(mispredicted, 0)) {
             c.credit_ = 0;
             if (c.deadline_ == 0) return attention_after_branch(base, s, op, target); // its events are watched
@@ -366,8 +424,10 @@ class Threads {
 };
 
 template <class Core, bool kTimed>
-Handler Threads<Core, kTimed>::handler_of(const DecodedOp& op) {
+Handler Threads<Core, kTimed>::handler_of(const DecodedOp& op, Block& block) {
     const Row* const row = find(op.insn, op.group == OpGroup::branch);
+    const bool access_called = (op.group == OpGroup::load || op.group == OpGroup::store) && !row;
+    if (access_called || op.group == OpGroup::system) block.replays = false;
     switch (op.group) {
         case OpGroup::simple:
         case OpGroup::flags:

@@ -7,11 +7,13 @@
 #include "models/cpu/core_base.h"
 #include "models/cpu/decoded_op.h"
 #include "models/cpu/latest.h"
+#include "models/cpu/replay.h"
 #include "models/cpu/stall_counts.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace rkperf::cpu_a55 {
 
@@ -169,9 +171,24 @@ class Pipeline {
     std::uint64_t retired() const { return issue_ + (count_ != 0); }
     std::uint64_t ceiling() const { return cpu::latest(issue_, fetch_, late_, drained_) + kLongestWait; }
 
+    // For replaying (replayer.h). Nothing depends on addresses.
+
+    static constexpr bool kReplays = true;
+    static constexpr unsigned kYield = 12;
+    static constexpr unsigned kLongestWait = 512; ///< latency plus occupancy (OpTiming)
+    std::uint64_t present() const { return issue_; }
+    void save(cpu::PipeImage& image) const;
+    void restore(std::span<const std::uint16_t> image, std::uint64_t at);
+    bool note_access(const cpu::DecodedOp&, std::uint64_t, std::uint64_t, std::uint64_t, cpu::ReplayInput&) const {
+        return true;
+    }
+    bool repeat_load(const cpu::DecodedOp&, std::uint64_t, std::uint64_t, const cpu::ReplayInput&) { return true; }
+    void repeat_store(const cpu::DecodedOp&, std::uint64_t, std::uint64_t, const cpu::ReplayInput&) {}
+    void end_repeat() {}
+    void take_back() {}
+
   private:
     static constexpr unsigned kMaxStoreBuffer = 16;
-    static constexpr unsigned kLongestWait = 512; ///< latency plus occupancy (OpTiming)
 
     bool fits(std::uint8_t units) const {
         using namespace unit;

@@ -21,6 +21,7 @@ void Pipeline::restart(std::uint64_t cycle) {
 std::uint64_t Pipeline::take_port_long(std::uint8_t pipes, std::uint64_t t, unsigned cycles) {
     std::uint64_t mine = 0;
     t = take_port(pipes, t, mine);
+    booked_ = std::max(booked_, t + cycles);
     for (unsigned c = 1; c < cycles; ++c) {
         std::uint64_t& e = calendar_[(t + c) % kCalendar];
         e = (t + c) << 8 | (e >> 8 == t + c ? e & 0xff : 0) | mine;
@@ -74,12 +75,6 @@ void Pipeline::divide(const DecodedOp& op, unsigned quotient_bits) {
     const unsigned most = op.timing.latency;
     const unsigned cycles = std::min(most, 4 + std::max(1u, (quotient_bits + 3) / 4));
     execute(op, cycles, cycles);
-}
-
-std::uint64_t Pipeline::forward(const DecodedOp& op, const Store& s, std::uint64_t issue, std::uint64_t va) const {
-    const bool covered = va >= s.va && va + op.insn.mem_bytes <= s.va + s.bytes;
-    if (covered) return std::max(issue, s.data) + op.timing.forward;
-    return std::max(issue, s.done) + op.timing.latency + params_.partial_forward;
 }
 
 std::uint64_t Pipeline::begin_system(const DecodedOp& op) {

@@ -7,11 +7,13 @@
 #include "models/cpu/core_base.h"
 #include "models/cpu/decoded_op.h"
 #include "models/cpu/latest.h"
+#include "models/cpu/replay.h"
 #include "models/cpu/stall_counts.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace rkperf::cpu_a76 {
 
@@ -88,14 +90,16 @@ class Pipeline {
     }
     void load(const cpu::DecodedOp& op, std::uint64_t issue, std::uint64_t ready, std::uint32_t slow,
               std::uint64_t va) {
-        ready += bank(op, issue, va) - issue;
+        read_at_ = bank(op, issue, va);
+        ready += read_at_ - issue;
         std::uint64_t done = ready + op.timing.latency;
         const Store& s = stores_[va >> 3 & (kStores - 1)];
         if (__builtin_expect(s.done > issue && (s.va ^ va) < 8, 0)) done = std::max(done, forward(op, s, issue, va));
         if (__builtin_expect(slow & cpu::slow::split, 0)) {
-            take_port(op.timing.pipes, issue);
+            booked_ = std::max(booked_, take_port(op.timing.pipes, issue));
             done += params_.split_penalty;
         }
+        loaded_ = done;
         const auto& dst = op.timing.dst;
         ready_[dst[0]] = done;
         if (!op.plain) {
@@ -153,7 +157,48 @@ class Pipeline {
         return resolved > at ? std::min<std::uint64_t>((resolved - at) * kWidth, kWindow) : 0;
     }
     std::uint64_t retired() const { return retire_slots_ / kRetireWidth; }
-    std::uint64_t ceiling() const { return cpu::latest(retired(), fetch_, drained_) + kLongestBooking; }
+    std::uint64_t ceiling() const { return cpu::latest(retired(), fetch_, drained_) + kLongestWait; }
+
+    // For replaying (replayer.h).
+
+    static constexpr bool kReplays = true;
+    static constexpr unsigned kYield = 100;
+    static constexpr unsigned kLongestWait = 256; ///< cycles for which a port may be taken (OpTiming::occupancy)
+    std::uint64_t present() const { return slots_ / kWidth; }
+    void save(cpu::PipeImage& image) const;
+    void restore(std::span<const std::uint16_t> image, std::uint64_t at);
+    /// What the access that was just placed was to what depends on addresses, of a block entered at `entry`. False: it did
+    /// what an access that is replayed cannot do.
+    bool note_access(const cpu::DecodedOp& op, std::uint64_t entry, std::uint64_t issue, std::uint64_t va,
+                     cpu::ReplayInput& input) const;
+    /// A load like one that was noted; false if this address does not act alike.
+    bool repeat_load(const cpu::DecodedOp& op, std::uint64_t entry, std::uint64_t va, const cpu::ReplayInput& input) {
+        const std::uint64_t issue = entry + input.issue, read_at = entry + input.read_at;
+        const auto clash = [&](std::uint64_t cycle) {
+            const BankUse& use = banks_[cycle % kBankCycles];
+            return use.cycle == cycle && banks_clash(use.word, va >> 3);
+        };
+        if (__builtin_expect(clash(read_at), 0)) return false;
+        if (__builtin_expect(read_at != issue, 0) && !clash(issue)) return false;
+        BankUse& use = banks_[read_at % kBankCycles];
+        old_bank_[old_banks_++] = {&use, use};
+        use = {read_at, va >> 3};
+        std::uint64_t done = read_at + op.timing.latency;
+        const Store& s = stores_[va >> 3 & (kStores - 1)];
+        if (__builtin_expect(s.done > issue && (s.va ^ va) < 8, 0)) done = std::max(done, forward(op, s, issue, va));
+        return done == entry + input.done;
+    }
+    void repeat_store(const cpu::DecodedOp& op, std::uint64_t entry, std::uint64_t va, const cpu::ReplayInput& input) {
+        Store& s = stores_[va >> 3 & (kStores - 1)];
+        old_store_[old_stores_++] = {&s, s};
+        s = Store{va, entry + input.drained, entry + input.done, op.insn.mem_bytes};
+    }
+    void end_repeat() { old_stores_ = old_banks_ = 0; }
+    /// Undoes what was repeated since the last end_repeat().
+    void take_back() {
+        for (; old_stores_; --old_stores_) *old_store_[old_stores_ - 1].where = old_store_[old_stores_ - 1].what;
+        for (; old_banks_; --old_banks_) *old_bank_[old_banks_ - 1].where = old_bank_[old_banks_ - 1].what;
+    }
 
   private:
     static constexpr unsigned kWidth = 4;       // dispatch (WikiChip)
@@ -164,7 +209,6 @@ class Pipeline {
     static constexpr unsigned kMaxLoadQueue = 128, kMaxStoreQueue = 128;
     static constexpr unsigned kStores = 64;
     static constexpr unsigned kBankCycles = 64;
-    static constexpr unsigned kLongestBooking = 256; ///< cycles for which a port may be taken (OpTiming::occupancy)
 
     struct Store {
         std::uint64_t va{~0ull};
@@ -182,9 +226,11 @@ class Pipeline {
     std::uint64_t bank(const cpu::DecodedOp& op, std::uint64_t issue, std::uint64_t va) {
         const std::uint64_t word = va >> 3;
         BankUse* use = &banks_[issue % kBankCycles];
+        bank_waits_ = 0;
         while (__builtin_expect(use->cycle == issue && banks_clash(use->word, word), 0)) {
             issue = take_port(op.timing.pipes, issue + 1);
             use = &banks_[issue % kBankCycles];
+            ++bank_waits_;
         }
         *use = {issue, word};
         return issue;
@@ -197,7 +243,7 @@ class Pipeline {
 
     /// Cycle at which the next operation is dispatched; takes a slot of it and room in the window.
     std::uint64_t dispatch() {
-        const std::uint64_t free = window_[head_];
+        const std::uint64_t free = window_[head_ % kWindow];
         if (__builtin_expect(free > slots_ / kWidth, 0)) {
             stall(cpu::Lane::stall_backend, free);
             slots_ = free * kWidth;
@@ -234,18 +280,21 @@ class Pipeline {
     }
     void retire(std::uint64_t done) {
         retire_slots_ = std::max(retire_slots_ + 1, done * kRetireWidth);
-        window_[head_] = retired();
-        head_ = (head_ + 1) % kWindow;
+        window_[head_++ % kWindow] = retired();
     }
     std::uint64_t begin_more(const cpu::DecodedOp& op);
     void execute(const cpu::DecodedOp& op, unsigned latency, unsigned occupancy);
     std::uint64_t take_port_long(std::uint8_t pipes, std::uint64_t t, unsigned cycles);
-    std::uint64_t forward(const cpu::DecodedOp& op, const Store& s, std::uint64_t issue, std::uint64_t va) const;
+    std::uint64_t forward(const cpu::DecodedOp& op, const Store& s, std::uint64_t issue, std::uint64_t va) const {
+        const bool covered = va >= s.va && va + op.insn.mem_bytes <= s.va + s.bytes;
+        if (covered) return std::max(issue, s.data) + op.timing.forward;
+        return std::max(issue, s.done) + op.timing.latency + params_.partial_forward;
+    }
 
-    std::uint64_t slots_{};        ///< dispatch slots used since cycle 0: kWidth * cycle + slot
-    std::uint64_t retire_slots_{}; ///< the same for retirement: the last slot used
-    std::uint64_t fetch_{};        ///< cycle at which the next block can be dispatched
-    unsigned head_{};
+    std::uint64_t slots_{};                    ///< dispatch slots used since cycle 0: kWidth * cycle + slot
+    std::uint64_t retire_slots_{};             ///< the same for retirement: the last slot used
+    std::uint64_t fetch_{};                    ///< cycle at which the next block can be dispatched
+    std::uint64_t head_{};                     ///< operations seen
     bool redirected_{true};                    ///< the next block comes from elsewhere
     std::uint64_t memory_order_{};             ///< no younger access issues before (barriers, acquire)
     std::uint64_t drained_{};                  ///< all stores so far have reached the cache
@@ -261,9 +310,22 @@ class Pipeline {
     std::array<std::uint64_t, kMaxStoreQueue> store_queue_{};
     std::array<Store, kStores> stores_{};
     std::array<BankUse, kBankCycles> banks_{};
-    unsigned fusable_head_{kWindow}; ///< head_ just after an AESE or AESD
-    std::uint8_t fusable_{};         ///< the register it wrote
-    bool fusable_inverse_{};         ///< it was an AESD
+    std::uint64_t booked_{}; ///< no port is taken after this cycle or the last retirement
+    // Of the last load: when it got its bank, how often it found it taken, and when its data were there.
+    std::uint64_t read_at_{}, loaded_{};
+    unsigned bank_waits_{};
+    /// What the accesses that are being repeated have overwritten.
+    template <class T>
+    struct Old {
+        T* where{};
+        T what;
+    };
+    unsigned old_stores_{}, old_banks_{};
+    std::array<Old<Store>, cpu::Block::kMaxOps> old_store_{};
+    std::array<Old<BankUse>, cpu::Block::kMaxOps> old_bank_{};
+    std::uint64_t fusable_head_{~0ull}; ///< head_ just after an AESE or AESD
+    std::uint8_t fusable_{};            ///< the register it wrote
+    bool fusable_inverse_{};            ///< it was an AESD
 };
 
 } // namespace rkperf::cpu_a76

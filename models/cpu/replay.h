@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Remembered blocks. What placing a block in a pipeline gives depends on the state that the pipeline is in at the block's
+// entry, as seen from its present cycle, on the block, and on a few inputs: the addresses of its accesses, the bits of its
+// quotients. Where a block comes again in the same state with inputs that act alike, its cycles, stalls and the state
+// behind it are known, and the threaded loop (threads.h) need not place it ("memoization" in FastSim, Schnarr and Larus).
+// The pipeline itself is brought up to date when something else has to be placed.
+#pragma once
+
+#include "models/cpu/code_cache.h"
+#include "models/cpu/stall_counts.h"
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace rkperf::cpu {
+
+/// State of a pipeline relative to its present cycle, without what cannot matter any more: equal images act alike.
+class PipeImage {
+  public:
+    void clear() {
+        size_ = 0;
+        fits_ = true;
+    }
+    void put(std::uint64_t v) {
+        fits_ &= v <= 0xffff && size_ < kMost;
+        if (fits_) words_[size_++] = static_cast<std::uint16_t>(v);
+    }
+    /// Enters a number that is known later: returns where.
+    unsigned reserve() {
+        put(0);
+        return size_ - 1;
+    }
+    void set(unsigned where, std::uint64_t v) {
+        if (fits_) words_[where] = static_cast<std::uint16_t>(v);
+    }
+    bool fits() const { return fits_; }
+    std::span<const std::uint16_t> words() const { return {words_.data(), size_}; }
+
+  private:
+    static constexpr unsigned kMost = 1024;
+    std::array<std::uint16_t, kMost> words_;
+    unsigned size_{};
+    bool fits_{true};
+};
+
+class PipeImageReader {
+  public:
+    explicit PipeImageReader(std::span<const std::uint16_t> words) : at_(words.data()) {}
+    unsigned get() { return *at_++; }
+
+  private:
+    const std::uint16_t* at_;
+};
+
+struct ReplayNode;
+
+/// An image that was seen at the end of a block.
+struct PipeState {
+    std::uint64_t hash{};
+    std::uint32_t ceiling{}; ///< the pipeline's ceiling() from the present cycle, at least
+    std::vector<std::uint16_t> words;
+    PipeState* next_in_bucket{};
+    ReplayNode* nodes{}; ///< blocks entered in it
+};
+
+/// An operation of a block whose placement depends on more than the state.
+struct ReplayInput {
+    std::uint8_t op{}; ///< within the block
+    OpGroup group{};   ///< load, store or divide
+    /// From the block's entry, as the pipeline says. Divide: `done` is its bits.
+    std::uint16_t issue{}, done{};
+    union {
+        std::uint16_t drained{}; ///< store
+        std::uint16_t read_at;   ///< load
+    };
+};
+
+/// A block entered in a state, with inputs that act alike.
+struct ReplayNode {
+    /// What came of the branch at its end.
+    static constexpr unsigned kNotTaken = 0, kTaken = 1, kMostBubble = 5, kMispredicted = kTaken + kMostBubble + 1;
+    struct Exit {
+        PipeState* state{}; ///< null: not seen yet
+        ReplayNode* next{}; ///< the block last entered behind it
+        std::uint32_t cycles{};
+    };
+
+    Block* block{};
+    const ReplayInput *first_input{}, *last_input{}; ///< the latter: behind the last
+    std::uint32_t executions{};                      ///< since the core last counted
+    std::uint16_t wrong_path{};                      ///< operations issued in vain if its branch is predicted wrongly
+    bool known{};                                    ///< was placed, and can be replayed
+    ReplayNode* counted_before{};                    ///< the next node of those with executions
+    std::array<Exit, kMispredicted + 1> exits{};
+    ReplayNode* other{}; ///< of the same state
+    std::array<std::uint16_t, kStalls> stalls{};
+};
+
+class ReplayTable {
+  public:
+    /// Forgets everything. No node may have executions that are not counted.
+    void clear();
+    /// The state with this image, made if need be; null if there is no room.
+    PipeState* state(const PipeImage& image, std::uint64_t ceiling);
+    /// Another node for a block entered in a state; null if there is no room, or are too many that differ in the inputs.
+    /// One that is not known yet is used first.
+    ReplayNode* add(PipeState& state, Block& block);
+    /// Copies the inputs of the node; false if there is no room.
+    bool set_inputs(ReplayNode& node, std::span<const ReplayInput> inputs);
+    bool full() const { return full_; }
+
+  private:
+    static constexpr std::size_t kBuckets = 1 << 14, kMostStates = 16000, kMostNodes = 20000;
+    static constexpr std::size_t kMostWords = 4 << 20;
+    static constexpr unsigned kMostVariants = 4;
+    static constexpr std::size_t kChunk = 4096, kMostChunks = 32; ///< of inputs
+
+    std::vector<PipeState*> buckets_;
+    std::deque<PipeState> states_;
+    std::deque<ReplayNode> nodes_;
+    std::vector<std::unique_ptr<ReplayInput[]>> inputs_; ///< in chunks of kChunk
+    std::size_t chunk_used_{kChunk};                     ///< of the last one
+    std::size_t words_{};
+    bool full_{};
+};
+
+} // namespace rkperf::cpu

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replays remembered blocks (replay.h) for a core's threaded loop. While it does, the pipeline stays behind: sync() brings
+// it up to date. Where states do not come again, it leaves the pipeline alone for a while, longer each time.
+//
+// Pipe: present(), save(image), restore(image, cycle), kLongestWait, kYield (replays that are worth a save()), and for a block's inputs note_access(), repeat_load(),
+// repeat_store(), end_repeat(), take_back(); kReplays: has all these.
+#pragma once
+
+#include "models/cpu/replay.h"
+
+#include <algorithm>
+
+namespace rkperf::cpu {
+
+template <class Pipe, bool = Pipe::kReplays>
+class Replayer {
+  public:
+    /// `counted`: the chain of nodes with executions, which the core empties.
+    Replayer(Pipe& pipe, StallCounts& stalls, ReplayNode*& counted) : pipe_(pipe), stalls_(stalls), counted_(counted) {}
+
+    /// Blocks are gone. No node has executions.
+    void forget() {
+        sync();
+        table_.clear();
+    }
+    bool full() const { return table_.full(); }
+
+    /// Goes on with the block `b` if it is the one that came last time.
+    [[gnu::always_inline]] bool enter_same(Block& b) {
+        ReplayNode* const n = *hint_;
+        const bool same = n && n->block == &b;
+        node_ = same ? n : nullptr;
+        return same;
+    }
+    /// Goes on with the block `b`; false: it is to be placed in the pipeline, which is up to date.
+    bool enter(Block& b) {
+        if (at_) return enter_same(b) || enter_another(b);
+        return --patience_ < 0 && join(b);
+    }
+    bool replaying() const { return node_; }
+    bool recording() const { return recording_; }
+    /// The block that is being replayed, if any, has ended. False: not as last time, finish() is to be asked.
+    /// `notes`: of its operations (threads.h). kInputs: it may have inputs.
+    template <bool kInputs>
+    [[gnu::always_inline]] bool finish_same(unsigned outcome, const std::uint64_t* notes) {
+        ReplayNode* const n = node_;
+        if (__builtin_expect(!n, 0)) return false;
+        ReplayNode::Exit& e = n->exits[outcome];
+        if (__builtin_expect(!e.state, 0)) return false;
+        if constexpr (kInputs) {
+            if (__builtin_expect(!repeat(*n, notes), 0)) return false;
+            pipe_.end_repeat();
+            wrong_path_ = n->wrong_path;
+        } else {
+            if (n->first_input != n->last_input) return false;
+        }
+        go_on(*n, e);
+        return true;
+    }
+    /// The same with anything. False: something is new, and the block is to be placed from its beginning; the pipeline is
+    /// where it was then.
+    [[gnu::noinline]] bool finish(unsigned outcome, const std::uint64_t* notes) {
+        pipe_.take_back();
+        ReplayNode* n = node_;
+        if (!repeat(*n, notes) && !(n = repeat_variant(notes))) return false;
+        ReplayNode::Exit& e = n->exits[outcome];
+        if (!e.state) {
+            record_exit(*n);
+            return false;
+        }
+        pipe_.end_repeat();
+        wrong_path_ = n->wrong_path;
+        go_on(*n, e);
+        return true;
+    }
+    /// Operations issued in vain behind the branch of the block that was replayed last.
+    std::uint64_t wrong_path() const { return wrong_path_; }
+
+    /// The operation was placed; what it was given is an input of the block that is being recorded.
+    void record(const DecodedOp& op, std::uint64_t issue, std::uint64_t note) {
+        ReplayNode& n = *recording_;
+        if (n.known) return;
+        ReplayInput& i = inputs_[recorded_inputs_++];
+        i.op = static_cast<std::uint8_t>(&op - n.block->ops.data());
+        i.group = op.group;
+        if (op.group == OpGroup::divide) {
+            i.done = static_cast<std::uint16_t>(note);
+        } else {
+            recordable_ &= pipe_.note_access(op, base_, issue, note, i);
+        }
+    }
+    /// The block that is being recorded has been placed; but what its branch leads to has not.
+    void recorded_block(std::uint64_t wrong_path) {
+        ReplayNode& n = *recording_;
+        if (n.known) return;
+        n.wrong_path = static_cast<std::uint16_t>(wrong_path);
+        recordable_ &= wrong_path <= 0xffff;
+        for (unsigned s = 0; s < kStalls; ++s) {
+            const std::uint64_t cycles = stalls_.count[s] - stalls_before_[s];
+            n.stalls[s] = static_cast<std::uint16_t>(cycles);
+            recordable_ &= cycles <= 0xffff;
+        }
+        n.known = recordable_ && table_.set_inputs(n, {inputs_.data(), recorded_inputs_});
+    }
+    void recorded_exit(unsigned outcome) {
+        ReplayNode& n = *recording_;
+        recording_ = nullptr;
+        const std::uint64_t now = pipe_.present();
+        PipeState* const state = n.known ? present_state() : nullptr;
+        if (!state || now - base_ > 0xffffffff) return lose_track();
+        n.exits[outcome] = {state, nullptr, static_cast<std::uint32_t>(now - base_)};
+        at_ = state;
+        base_ = now;
+        hint_ = &n.exits[outcome].next;
+        stale_ = false;
+        note_effort();
+        if (patience_ > 0) lose_track();
+    }
+
+    /// What follows is placed in the pipeline: it is brought up to where the present block has begun.
+    void leave_block() {
+        if (at_) leave_known();
+    }
+    /// The pipeline is brought up to date, between two blocks.
+    void sync() {
+        bring_up();
+        lose_track();
+    }
+    std::uint64_t ceiling() const { return stale_ ? base_ + at_->ceiling : pipe_.ceiling(); }
+
+  private:
+    static constexpr int kShortest = 2, kLongest = 16384; ///< blocks for which nothing is tried
+    static constexpr unsigned kTrial = 64;                ///< efforts after which the yield is looked at
+
+    [[gnu::noinline]] bool join(Block& b) {
+        note_effort();
+        if (patience_ > 0) return false;
+        at_ = present_state();
+        if (!at_) {
+            patience_ = kLongest;
+            return false;
+        }
+        base_ = pipe_.present();
+        stale_ = false;
+        return enter_another(b);
+    }
+    [[gnu::noinline]] bool enter_another(Block& b) {
+        ReplayNode* n = at_->nodes;
+        while (n && !(n->known && n->block == &b)) n = n->other;
+        if (n) {
+            if (hint_ != &nowhere_) *hint_ = n;
+            node_ = n;
+            return true;
+        }
+        bring_up();
+        if (b.replays) record_another(b);
+        if (!recording_) lose_track();
+        return false;
+    }
+    [[gnu::always_inline]] void go_on(ReplayNode& n, ReplayNode::Exit& e) {
+        if (n.executions++ == 0) {
+            n.counted_before = counted_;
+            counted_ = &n;
+        }
+        at_ = e.state;
+        base_ += e.cycles;
+        hint_ = &e.next;
+        stale_ = true;
+        node_ = nullptr;
+        ++replayed_;
+    }
+    /// Begins to record the present block with inputs that have not been seen.
+    void record_another(Block& b) {
+        recording_ = table_.add(*at_, b);
+        recorded_inputs_ = 0;
+        recordable_ = true;
+        stalls_before_ = stalls_.count;
+    }
+    [[gnu::noinline]] void record_exit(ReplayNode& n) {
+        pipe_.take_back();
+        bring_up();
+        node_ = nullptr;
+        recording_ = &n;
+        pipe_.enter_block(n.block->fetches, n.block->inside);
+    }
+    [[gnu::always_inline]] bool repeat(const ReplayNode& n, const std::uint64_t* notes) {
+        const DecodedOp* const ops = n.block->ops.data();
+        for (const ReplayInput *at = n.first_input, *const end = n.last_input; at != end; ++at) {
+            const ReplayInput& i = *at;
+            const DecodedOp& op = ops[i.op];
+            const std::uint64_t note = notes[note_slot(&op)];
+            if (i.group == OpGroup::store) {
+                pipe_.repeat_store(op, base_, note, i);
+            } else if (i.group == OpGroup::load) {
+                if (__builtin_expect(!pipe_.repeat_load(op, base_, note, i), 0)) return false;
+            } else if (__builtin_expect(note != i.done, 0)) {
+                return false;
+            }
+        }
+        return true;
+    }
+    /// The node for the same block with inputs as they are now; null: none, one is being recorded if there is room.
+    [[gnu::noinline]] ReplayNode* repeat_variant(const std::uint64_t* notes) {
+        pipe_.take_back();
+        Block& b = *node_->block;
+        for (ReplayNode* n = at_->nodes; n; n = n->other) {
+            if (n == node_ || n->block != &b || !n->known) continue;
+            if (repeat(*n, notes)) {
+                if (hint_ != &nowhere_) *hint_ = n;
+                return n;
+            }
+            pipe_.take_back();
+        }
+        node_ = nullptr;
+        bring_up();
+        record_another(b);
+        if (!recording_) lose_track();
+        pipe_.enter_block(b.fetches, b.inside);
+        return nullptr;
+    }
+    PipeState* present_state() {
+        image_.clear();
+        pipe_.save(image_);
+        if (!image_.fits()) return nullptr;
+        const std::uint64_t now = pipe_.present();
+        return table_.state(image_, std::max(pipe_.ceiling(), now + Pipe::kLongestWait) - now);
+    }
+    void bring_up() {
+        if (!stale_) return;
+        pipe_.restore(at_->words, base_);
+        stale_ = false;
+    }
+    [[gnu::noinline]] void leave_known() {
+        const ReplayNode* const n = node_;
+        bring_up();
+        lose_track();
+        if (n) pipe_.enter_block(n->block->fetches, n->block->inside);
+        note_effort();
+    }
+    void lose_track() {
+        at_ = nullptr;
+        hint_ = &nowhere_;
+        node_ = recording_ = nullptr;
+        stale_ = false;
+        patience_ = std::max(patience_, kShortest);
+    }
+    /// Something dear was done.
+    void note_effort() {
+        if (++efforts_ < kTrial) return;
+        if (replayed_ >= Pipe::kYield * kTrial) {
+            pause_ = kShortest;
+        } else {
+            pause_ = std::min(2 * pause_, kLongest);
+            patience_ = pause_;
+        }
+        efforts_ = 0;
+        replayed_ = 0;
+    }
+
+    // In the order of use.
+    PipeState* at_{};      ///< state in which the present block was entered or the next one will be; null: unknown
+    std::uint64_t base_{}; ///< the cycle then
+    ReplayNode** hint_{&nowhere_}; ///< where the next block's node may be found
+    ReplayNode* node_{};           ///< of the present block, if it is being replayed
+    ReplayNode* recording_{};      ///< of the present block, if it is being placed and remembered
+    bool stale_{};                 ///< the pipeline is behind base_
+    bool recordable_{};
+    int patience_{}; ///< blocks to pass before the next trial
+    std::uint64_t wrong_path_{};
+    unsigned replayed_{}, efforts_{}; ///< since the yield was looked at
+    int pause_{kShortest};
+    Pipe& pipe_;
+    StallCounts& stalls_;
+    ReplayNode*& counted_;
+    ReplayNode* nowhere_{};
+    std::array<std::uint64_t, kStalls> stalls_before_{};
+    std::array<ReplayInput, Block::kMaxOps> inputs_{}; ///< of the block that is being recorded
+    unsigned recorded_inputs_{};
+    PipeImage image_;
+    ReplayTable table_;
+};
+
+/// For a pipeline that has nothing to remember.
+template <class Pipe>
+class Replayer<Pipe, false> {
+  public:
+    Replayer(Pipe& pipe, StallCounts&, ReplayNode*&) : pipe_(pipe) {}
+    void forget() {}
+    bool full() const { return false; }
+    bool enter_same(Block&) { return false; }
+    bool enter(Block&) { return false; }
+    bool replaying() const { return false; }
+    bool recording() const { return false; }
+    template <bool>
+    bool finish_same(unsigned, const std::uint64_t*) {
+        return false;
+    }
+    bool finish(unsigned, const std::uint64_t*) { return false; }
+    std::uint64_t wrong_path() const { return 0; }
+    void record(const DecodedOp&, std::uint64_t, std::uint64_t) {}
+    void recorded_block(std::uint64_t) {}
+    void recorded_exit(unsigned) {}
+    void leave_block() {}
+    void sync() {}
+    std::uint64_t ceiling() const { return pipe_.ceiling(); }
+
+  private:
+    Pipe& pipe_;
+};
+
+} // namespace rkperf::cpu

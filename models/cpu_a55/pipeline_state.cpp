@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pipeline's state as an image, relative to the present issue cycle. Nothing waits for what is there by then.
+#include "models/cpu_a55/pipeline.h"
+
+namespace rkperf::cpu_a55 {
+namespace {
+
+/// Whose time it is.
+constexpr unsigned kReady = 1, kAccumulated = 2, kBoth = kReady | kAccumulated;
+
+} // namespace
+
+void Pipeline::save(cpu::PipeImage& image) const {
+    const std::uint64_t at = issue_;
+    const auto rel = [&](std::uint64_t t) { return t > at ? t - at : 0; };
+    const bool fusable = slot() == fusable_slot_;
+    const bool chased = chased_ready_ > at && chased_ready_ == ready_[chased_];
+    image.put(count_ | std::uint64_t{count_ ? used_ : std::uint8_t{}} << 8);
+    image.put(std::uint64_t{redirected_} | std::uint64_t{fusable} << 1 | std::uint64_t{chased} << 2 |
+              std::uint64_t{fusable && fusable_inverse_} << 3);
+    image.put((fusable ? fusable_ : 0u) | (chased ? chased_ : 0u) << 8);
+    image.put(fetch_at() + params_.run_ahead - at);
+    image.put(static_cast<std::uint64_t>(fetch_why_));
+    image.put(rel(memory_order_));
+    image.put(rel(drained_));
+    image.put(rel(late_));
+    image.put(rel(mac_free_));
+    image.put(rel(div_free_));
+    image.put(rel(fp_div_free_));
+    image.put(rel(store_free_));
+    const unsigned registers = image.reserve();
+    unsigned n = 0;
+    for (unsigned r = 0; r < ready_.size(); ++r) {
+        if (ready_[r] > at) {
+            image.put(r << 8 | std::uint64_t{why_[r]} << 2 | (accumulated_[r] == ready_[r] ? kBoth : kReady));
+            image.put(ready_[r] - at);
+            ++n;
+        }
+        if (accumulated_[r] > at && accumulated_[r] != ready_[r]) {
+            image.put(r << 8 | kAccumulated);
+            image.put(accumulated_[r] - at);
+            ++n;
+        }
+    }
+    image.set(registers, n);
+    const unsigned replays = image.reserve();
+    n = 0;
+    for (unsigned r = 0; r < replay_.size(); ++r) {
+        if (replay_[r] <= at) continue;
+        image.put(r);
+        image.put(replay_[r] - at);
+        ++n;
+    }
+    image.set(replays, n);
+    for (n = 0; n < params_.store_buffer; ++n) image.put(rel(store_buffer_[(stores_ + n) % kMaxStoreBuffer]));
+}
+
+void Pipeline::restore(std::span<const std::uint16_t> words, std::uint64_t at) {
+    cpu::PipeImageReader image(words);
+    const auto time = [&] {
+        const std::uint64_t t = image.get();
+        return t ? at + t : 0;
+    };
+    issue_ = at;
+    const unsigned issued = image.get();
+    count_ = static_cast<std::uint8_t>(issued);
+    used_ = static_cast<std::uint8_t>(issued >> 8);
+    const unsigned flags = image.get();
+    const unsigned named = image.get();
+    redirected_ = flags & 1;
+    fusable_slot_ = flags & 2 ? slot() : ~0ull;
+    fusable_inverse_ = flags & 8;
+    fusable_ = static_cast<std::uint8_t>(named);
+    chased_ = static_cast<std::uint8_t>(named >> 8);
+    fetch_ = at - params_.run_ahead + image.get();
+    fetch_why_ = static_cast<cpu::Lane>(image.get());
+    memory_order_ = time();
+    drained_ = time();
+    late_ = time();
+    mac_free_ = time();
+    div_free_ = time();
+    fp_div_free_ = time();
+    store_free_ = time();
+    ready_.fill(0);
+    accumulated_.fill(0);
+    for (unsigned n = image.get(); n; --n) {
+        const unsigned what = image.get();
+        const std::uint64_t time = at + image.get();
+        if (what & kReady) {
+            ready_[what >> 8] = time;
+            why_[what >> 8] = static_cast<std::uint8_t>(what >> 2 & 0x3f);
+        }
+        if (what & kAccumulated) accumulated_[what >> 8] = time;
+    }
+    replay_.fill(0);
+    for (unsigned n = image.get(); n; --n) {
+        const unsigned r = image.get();
+        replay_[r] = at + image.get();
+    }
+    chased_ready_ = flags & 4 ? ready_[chased_] : ~0ull;
+    for (unsigned n = 0; n < params_.store_buffer; ++n) store_buffer_[(stores_ + n) % kMaxStoreBuffer] = time();
+}
+
+} // namespace rkperf::cpu_a55

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// For a core's pipeline: one that is restored from an image does what the one does that the image was taken of.
+#pragma once
+
+#include "models/cpu/decoded_op.h"
+#include "models/cpu/replay.h"
+#include "models/cpu/stall_counts.h"
+
+#include <catch2/catch.hpp>
+#include <random>
+#include <vector>
+
+namespace rkperf::test {
+
+template <class Pipe, class Params>
+class PipeImages {
+  public:
+    PipeImages(cpu::TimingOf timing_of, const Params& params) : params_(params) {
+        // MUL, ADD, SUBS, CSEL, MADD, UDIV, FADD, FMUL, FMADD, FDIV, LDR, LDP, LDR post-index, STR, STP, AESE, AESMC, MOV
+        for (std::uint32_t raw : {0x9b037c41u, 0x8b030021u, 0xf1000442u, 0x9a820020u, 0x9b031041u, 0x9ac20820u,
+                                  0x1e622820u, 0x1e620820u, 0x1f420c20u, 0x1e621820u, 0xf9400023u, 0xa9400c22u,
+                                  0xf8408424u, 0xf9000022u, 0xa9000c22u, 0x4e284820u, 0x4e286800u, 0xd2800021u})
+            ops_.push_back(cpu::make_op(raw, timing_of));
+        branch_ = cpu::make_op(0x54ffffa1u, timing_of); // B.NE
+    }
+
+    /// Blocks in one pipeline, each of them also in a second one that was restored to what the first was.
+    void check(unsigned seed) {
+        std::mt19937 random(seed);
+        cpu::StallCounts stalls;
+        Pipe first(stalls, params_);
+        first.restart(10000);
+        unsigned images = 0;
+        for (unsigned n = 0; n < 3000; ++n) {
+            cpu::PipeImage image;
+            first.save(image);
+            const std::uint32_t block = random();
+            const std::uint64_t present = first.present();
+            cpu::StallCounts other_stalls;
+            // The second was somewhere else before, at a later or an earlier time.
+            Pipe second(other_stalls, params_);
+            const std::uint64_t base = 500000 + random() % 1000;
+            second.restart(base - 500 + random() % 900);
+            run(second, random() | 1);
+            const std::uint64_t at = std::max(base, second.retired() + 300);
+            if (image.fits()) {
+                ++images;
+                second.restore(image.words(), at);
+                other_stalls.count.fill(0);
+            }
+            const auto before = stalls.count;
+            run(first, block);
+            if (!image.fits()) continue;
+            run(second, block);
+            REQUIRE(first.present() - present == second.present() - at);
+            REQUIRE(first.retired() - present == second.retired() - at);
+            REQUIRE(first.fetch_at() - present == second.fetch_at() - at);
+            for (unsigned s = 0; s < cpu::kStalls; ++s) REQUIRE(stalls.count[s] - before[s] == other_stalls.count[s]);
+            cpu::PipeImage after, other_after;
+            first.save(after);
+            second.save(other_after);
+            REQUIRE(after.fits() == other_after.fits());
+            if (!after.fits()) continue;
+            REQUIRE(std::vector<std::uint16_t>(after.words().begin(), after.words().end()) ==
+                    std::vector<std::uint16_t>(other_after.words().begin(), other_after.words().end()));
+        }
+        CHECK(images > 2000);
+    }
+
+  private:
+    /// Some blocks that follow from `seed`. No two of their accesses have to do with each other.
+    void run(Pipe& pipe, std::uint32_t seed) {
+        std::mt19937 random(seed);
+        for (unsigned blocks = 1 + random() % 3; blocks; --blocks) {
+            pipe.enter_block(1 + random() % 3, random() & 1);
+            for (unsigned n = random() % 12; n; --n) place(pipe, ops_[random() % ops_.size()], random());
+            const std::uint64_t resolved = pipe.branch(branch_);
+            switch (random() % 4) {
+                case 0: pipe.mispredict(resolved); break;
+                case 1: pipe.taken(random() % 3); break;
+                default: break;
+            }
+        }
+    }
+    void place(Pipe& pipe, const cpu::DecodedOp& op, std::uint32_t r) {
+        switch (op.group) {
+            case cpu::OpGroup::simple: return pipe.simple(op);
+            case cpu::OpGroup::flags: return pipe.flags(op);
+            case cpu::OpGroup::divide: return pipe.divide(op, r % 64);
+            case cpu::OpGroup::load: {
+                const std::uint64_t issue = pipe.begin(op);
+                const bool missed = r % 16 == 0;
+                return pipe.load(op, issue, issue + (missed ? r % 200 : 0), missed ? cpu::slow::cache_miss : 0,
+                                 kLoaded);
+            }
+            case cpu::OpGroup::store: {
+                const std::uint64_t issue = pipe.begin(op);
+                const bool missed = r % 16 == 0;
+                return pipe.store(op, issue, issue + (missed ? r % 200 : 0), missed ? cpu::slow::cache_miss : 0,
+                                  kStored);
+            }
+            default: return pipe.general(op);
+        }
+    }
+
+    const Params params_;
+    std::vector<cpu::DecodedOp> ops_;
+    cpu::DecodedOp branch_;
+    /// One line is loaded from, another stored to: no bank is taken, nothing is forwarded.
+    static constexpr std::uint64_t kLoaded = 0x10000, kStored = 0x20040;
+};
+
+} // namespace rkperf::test

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Remembered blocks: when two states are one, what a table holds, and that the predictor's short cut is none.
+#include "models/cpu/replay.h"
+#include "models/cpu/branch_predictor.h"
+
+#include <catch2/catch.hpp>
+#include <random>
+
+namespace {
+
+using namespace rkperf;
+using namespace rkperf::cpu;
+
+PipeImage image(std::initializer_list<std::uint64_t> words) {
+    PipeImage i;
+    for (std::uint64_t w : words) i.put(w);
+    return i;
+}
+
+TEST_CASE("states with the same image are one") {
+    ReplayTable table;
+    PipeState* const a = table.state(image({1, 2, 3, 4, 5}), 300);
+    REQUIRE(a);
+    CHECK(a->ceiling == 300);
+    CHECK(table.state(image({1, 2, 3, 4, 5}), 300) == a);
+    CHECK(table.state(image({1, 2, 3, 4, 6}), 300) != a);
+    CHECK(table.state(image({1, 2, 3, 4}), 300) != a);
+    table.clear();
+    CHECK(table.state(image({1, 2, 3, 4, 5}), 7)->ceiling == 7);
+}
+
+TEST_CASE("an image holds no number of more than 16 bits") {
+    CHECK(image({0xffff}).fits());
+    CHECK_FALSE(image({0x10000}).fits());
+    CHECK_FALSE(image({~std::uint64_t{0}, 1}).fits());
+}
+
+TEST_CASE("a table has an end and says so") {
+    ReplayTable table;
+    std::uint64_t n = 0;
+    while (n < 1000000 && table.state(image({n >> 16, n & 0xffff}), 0)) ++n;
+    CHECK(n < 1000000);
+    CHECK(table.full());
+    CHECK(table.state(image({0, 0}), 0)); // what is there is found
+    table.clear();
+    CHECK_FALSE(table.full());
+    CHECK(table.state(image({1, 1}), 0));
+}
+
+TEST_CASE("a block is remembered in a state with a few kinds of inputs, each known or about to be") {
+    ReplayTable table;
+    Block block, other;
+    PipeState& state = *table.state(image({1}), 0);
+    ReplayNode* const first = table.add(state, block);
+    REQUIRE(first);
+    CHECK(table.add(state, block) == first); // not known yet
+    CHECK(table.add(state, other) != first);
+    unsigned variants = 0;
+    while (ReplayNode* n = table.add(state, block)) {
+        n->known = true;
+        REQUIRE(++variants < 100);
+    }
+    CHECK(variants > 1);
+}
+
+TEST_CASE("a node keeps its inputs when others get theirs") {
+    ReplayTable table;
+    Block block;
+    std::vector<ReplayNode*> nodes;
+    for (std::uint64_t n = 0; n < 2000; ++n) {
+        ReplayNode* const node = table.add(*table.state(image({n}), 0), block);
+        REQUIRE(node);
+        std::vector<ReplayInput> inputs(n % 5);
+        for (ReplayInput& i : inputs) i.done = static_cast<std::uint16_t>(n);
+        REQUIRE(table.set_inputs(*node, inputs));
+        nodes.push_back(node);
+    }
+    for (std::uint64_t n = 0; n < nodes.size(); ++n) {
+        REQUIRE(static_cast<std::uint64_t>(nodes[n]->last_input - nodes[n]->first_input) == n % 5);
+        for (const ReplayInput* i = nodes[n]->first_input; i != nodes[n]->last_input; ++i) REQUIRE(i->done == n);
+    }
+}
+
+TEST_CASE("what the predictor is sure of it would have said, and learned nothing from") {
+    const PredictorParams params{.bimodal = 256,
+                                 .tagged = 128,
+                                 .history = {4, 9, 20, 40},
+                                 .nano_btb = 16,
+                                 .micro_btb = 32,
+                                 .main_btb_sets = 16,
+                                 .main_btb_ways = 2,
+                                 .indirect = 64,
+                                 .return_stack = 8,
+                                 .nano_bubble = 0,
+                                 .micro_bubble = 1,
+                                 .main_bubble = 2,
+                                 .decode_bubble = 5};
+    using a64::InsnKind;
+    BranchPredictor quick(params), plain(params);
+    std::mt19937 random(1);
+    unsigned sure = 0;
+    std::vector<std::uint64_t> calls;
+    for (unsigned n = 0; n < 200000; ++n) {
+        // A loop of twelve branches, a few of them unpredictable, with calls and returns between.
+        const std::uint64_t pc = 0x1000 + n % 12 * 20, target = pc + 0x40;
+        InsnKind kind = InsnKind::branch_cond;
+        bool taken = true;
+        std::uint64_t to = target;
+        switch (n % 12) {
+            case 2: taken = random() & 1; break;
+            case 4: taken = n / 12 % 5 != 0; break;
+            case 5: kind = InsnKind::branch_immed; break;
+            case 6:
+                kind = InsnKind::branch_call;
+                calls.push_back(pc + 4);
+                break;
+            case 7:
+                kind = InsnKind::branch_return;
+                to = random() % 50 ? calls.back() : 0x77770;
+                calls.pop_back();
+                break;
+            case 8: kind = InsnKind::branch_indirect; break;
+            case 9: taken = false; break;
+            default: break;
+        }
+        const bool conditional = kind == InsnKind::branch_cond;
+        const Resolution right = plain.resolve(kind, pc, taken, to);
+        if (conditional ? quick.always(pc, taken) : quick.always(kind, pc, to)) {
+            ++sure;
+            REQUIRE(right.mispredict == Mispredict::none);
+            if (taken) REQUIRE(right.bubble == quick.least_bubble());
+            if (conditional) {
+                quick.as_always(taken, to);
+            } else {
+                quick.as_always(kind, pc, to);
+            }
+        } else {
+            const Resolution r = quick.resolve(kind, pc, taken, to);
+            REQUIRE(r.mispredict == right.mispredict);
+            REQUIRE(r.bubble == right.bubble);
+        }
+    }
+    CHECK(sure > 50000);
+}
+
+} // namespace

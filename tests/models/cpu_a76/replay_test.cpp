@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cortex-A76: a pipeline that is restored from its image does as the one that the image was taken of.
+#include "models/cpu_a76/pipeline.h"
+#include "models/cpu_a76/timing.h"
+#include "tests/models/cpu/pipe_images.h"
+
+namespace {
+
+using namespace rkperf;
+
+TEST_CASE("the image of the A76's pipeline is all that what follows depends on") {
+    constexpr cpu_a76::PipelineParams params{.mispredict_penalty = 11,
+                                             .run_ahead = 8,
+                                             .load_queue = 68,
+                                             .store_queue = 72,
+                                             .split_penalty = 7,
+                                             .partial_forward = 4};
+    test::PipeImages<cpu_a76::Pipeline, cpu_a76::PipelineParams> images(cpu_a76::timing_of, params);
+    for (unsigned seed = 1; seed <= 4; ++seed) images.check(seed);
+}
+
+} // namespace
