@@ -14,13 +14,14 @@ constexpr unsigned kFusableShift = 3, kInverseShift = 4, kRegisterShift = 5;
 
 void Pipeline::save(cpu::PipeImage& image) const {
     const std::uint64_t at = present();
-    // Nothing is dispatched before the front end has delivered.
+    // Nothing is dispatched before the front end has delivered; a present cycle with a dispatch in it is not lost.
     const bool waits = fetch_ > at;
     const std::uint64_t next_slot = waits ? fetch_ * kWidth : slots_, next = next_slot / kWidth;
     const auto rel = [&](std::uint64_t t) { return t > next ? t - at : 0; };
     const bool fusable = head_ == fusable_head_;
     image.put(
-        (waits ? 0 : slots_ % kWidth) | std::uint64_t{redirected_} << 2 | std::uint64_t{fusable} << kFusableShift |
+        (waits ? slots_ % kWidth != 0 : slots_ % kWidth) | std::uint64_t{redirected_} << 2 |
+        std::uint64_t{fusable} << kFusableShift |
         (fusable ? std::uint64_t{fusable_inverse_} << kInverseShift | std::uint64_t{fusable_} << kRegisterShift : 0));
     // What comes next retires in a later cycle if it is dispatched in one.
     const std::uint64_t retirement = retired() < next ? retired() * kRetireWidth : retire_slots_;
