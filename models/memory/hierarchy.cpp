@@ -105,7 +105,11 @@ Translation CoreMemory::translate_data(VirtAddr va, bool write, bool kernel, std
     return t;
 }
 
-Translation CoreMemory::translate_fetch(VirtAddr va, std::uint64_t now) { return impl_->translation.fetch(va, now); }
+Translation CoreMemory::translate_fetch(VirtAddr va, std::uint64_t now) {
+    const Translation t = impl_->translation.fetch(va, now);
+    if (t.entry) impl_->caches.set_code_page(t.entry->vpn, t.entry->ppn);
+    return t;
+}
 
 Timing CoreMemory::access(PhysAddr pa, Access kind, std::uint64_t now, CacheLine** line, unsigned bytes) {
     return impl_->caches.access(pa, kind, now, line, bytes);

@@ -25,6 +25,7 @@ PrivateCaches::PrivateCaches(const CoreMemoryParams& params, const PhysicalMemor
       totals_(totals),
       dsu_(dsu),
       colours_(memory, params.l1d.bytes / params.l1d.ways),
+      code_colours_(memory, params.l1i.bytes / params.l1i.ways),
       l1i_(params.l1i),
       l1d_(params.l1d),
       l2_(params.l2),
@@ -37,6 +38,7 @@ PrivateCaches::PrivateCaches(const CoreMemoryParams& params, const PhysicalMemor
       prefetcher_(params.prefetch),
       stream_(params.write_stream) {
     l1d_.index_by(colours_);
+    l1i_.index_by(code_colours_);
 }
 
 Timing PrivateCaches::access(PhysAddr pa, Access kind, std::uint64_t now, CacheLine** line, unsigned bytes) {
@@ -644,6 +646,13 @@ CacheLine& PrivateCaches::allocate_l1i(std::uint64_t pline) {
     if (l.state != State::invalid && listener_) listener_->l1i_line_lost(l.pline);
     l1i_.replace(l, {.pline = pline, .state = State::shared, .stamp = ++inner_clock_});
     return l;
+}
+
+/// Its lines are not where they will be looked for: they are fetched anew.
+void PrivateCaches::recolour_code(std::uint64_t ppn, std::uint64_t vpn) {
+    const std::uint64_t first = ppn << kLinesPerPageShift;
+    for (std::uint64_t line = first; line <= (first | kLinesPerPageMask); ++line) invalidate_icache_line(line);
+    code_colours_.set(ppn, vpn);
 }
 
 void PrivateCaches::invalidate_icache() {

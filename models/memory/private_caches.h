@@ -63,6 +63,10 @@ class PrivateCaches final : public SnoopPort {
             recolour(ppn, vpn, now);
         }
     }
+    /// Code of this page is fetched by this virtual page.
+    void set_code_page(std::uint64_t vpn, std::uint64_t ppn) {
+        if (code_colours_.changes(ppn, vpn)) recolour_code(ppn, vpn);
+    }
     void set_recency_clock(std::uint32_t* clock) { clock_ = clock; }
 
     SnoopResult snoop(std::uint64_t pline, SnoopKind kind, bool want_data) override;
@@ -101,6 +105,7 @@ class PrivateCaches final : public SnoopPort {
     void evict_l1d(CacheLine& l, std::uint64_t now);
     void invalidate_l1d(CacheLine& l);
     void recolour(std::uint64_t ppn, std::uint64_t vpn, std::uint64_t now);
+    void recolour_code(std::uint64_t ppn, std::uint64_t vpn);
     void count_refill(EventNumber direction, Level level);
 
     // Write streaming
@@ -147,6 +152,7 @@ class PrivateCaches final : public SnoopPort {
     std::array<CacheLine*, 1024> touched_{};      ///< of the L1I, by line: where touch_code found it last
     std::array<CacheLine*, 1024> touched_data_{}; ///< the same of the L1D and touch_data
     PageColours colours_;                         ///< of the L1D
+    PageColours code_colours_;                    ///< of the L1I
     TagArray l1i_, l1d_, l2_;
     std::vector<CacheLine> moved_; ///< of recolour()
     Fills mshrs_;                  ///< demand misses of the L1D

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tags of a set-associative cache, replaced by true LRU or at random. Recency is kept as stamps of a 32-bit clock; the
+// Tags of a set-associative cache, replaced by true LRU, at random, or something between. Recency is kept as stamps of a 32-bit clock; the
 // oldest line of a set is the one with the greatest age, a difference modulo 2^32, so that the clock may wrap. A short form
 // of the tags is kept beside the lines: a look-up reads one or two lines of the host's cache.
 #pragma once
@@ -22,7 +22,7 @@ class TagArray {
     using State = CacheLine::State;
 
     explicit TagArray(const CacheGeometry& g)
-        : ways_(g.ways), stride_((g.ways + 3) / 4 * 4), random_(g.replacement == Replacement::random) {
+        : ways_(g.ways), stride_((g.ways + 3) / 4 * 4), replacement_(g.replacement) {
         if (g.line != kLineSize || g.ways == 0 || g.ways > kMaxWays || g.bytes % (g.ways * g.line) != 0) {
             throw std::invalid_argument("cache geometry: 64-byte lines, whole sets");
         }
@@ -57,7 +57,7 @@ class TagArray {
     }
     const CacheLine* find(std::uint64_t pline) const { return const_cast<TagArray*>(this)->find(pline); }
 
-    /// The line to be replaced by `pline`: an invalid one, else the oldest of the set, or one at random.
+    /// The line to be replaced by `pline`: an invalid one, else as the cache replaces them.
     CacheLine& victim(std::uint64_t pline, std::uint32_t clock) {
         CacheLine* const set = &lines_[first(pline)];
         // Ranks by age, then by place; no branch depends on them.
@@ -67,7 +67,12 @@ class TagArray {
             const std::uint64_t rank = age << 8 | (kMaxWays - w);
             best = rank > best ? rank : best;
         }
-        if (random_ && best >> 40 == 0) return set[dice_.below(ways_)];
+        if (replacement_ != Replacement::lru && best >> 40 == 0) {
+            CacheLine& one = set[dice_.below(ways_)];
+            if (replacement_ == Replacement::random) return one;
+            CacheLine& other = set[dice_.below(ways_)];
+            return clock - other.stamp > clock - one.stamp ? other : one;
+        }
         return set[kMaxWays - (best & 0xff)];
     }
 
@@ -108,7 +113,7 @@ class TagArray {
 
     unsigned ways_;
     unsigned stride_; ///< lines from one set to the next
-    bool random_;
+    Replacement replacement_;
     unsigned mask_{};
     const PageColours* colours_{};
     Dice dice_;
