@@ -47,9 +47,10 @@ std::string comm_of(const Task& t) { return {t.comm, strnlen(t.comm, sizeof t.co
 int shown(const PidNamespace* ns, int pid) { return ns ? ns->local(pid) : pid; }
 int parent_of(const PidNamespace* ns, const Task& t) { return t.parent ? shown(ns, t.parent->tgid) : 0; }
 
-std::string vma_name(const Vma& v) {
+std::string vma_name(const AddressSpace& as, const Vma& v) {
     if (!v.name.empty()) return v.name;
-    return v.file ? v.file->path() : std::string();
+    if (v.file) return v.file->path();
+    return v.start <= as.cur_brk && v.end >= as.start_brk ? "[heap]" : "";
 }
 
 std::uint64_t sigset_of(const SigHand& h, std::uint64_t handler_kind) {
@@ -72,7 +73,7 @@ void proc_map_line(const AddressSpace& as, const Vma& v, std::string& out) {
            v.prot & PROT_READ ? 'r' : '-', v.prot & PROT_WRITE ? 'w' : '-', v.prot & PROT_EXEC ? 'x' : '-',
            v.map_flags & MAP_SHARED ? 's' : 'p', file ? static_cast<ull>(v.pgoff * kPageSize) : 0ull,
            file ? i.inode.maj : 0, file ? i.inode.min : 0, file ? static_cast<ull>(i.inode.ino) : 0ull);
-    const std::string name = vma_name(v);
+    const std::string name = vma_name(as, v);
     if (!name.empty()) {
         constexpr std::size_t kNameColumn = 72;
         if (line.size() < kNameColumn) line.resize(kNameColumn, ' ');
