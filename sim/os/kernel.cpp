@@ -96,7 +96,7 @@ Kernel::Kernel(std::span<cpu::Core* const> cores, mem::PhysicalMemory& memory, c
     for (int c = 0; c < num_cpus(); ++c) pcpu(c).kernel_bps = &perf_->hw_breakpoints().kernel_bps(c);
     pages_->set_watch([this](PhysAddr page, const Gfp* gfp) {
         const auto which = gfp ? ke::Tracepoint::mm_page_alloc : ke::Tracepoint::mm_page_free;
-        if (!tracepoints().enabled(which) || dismantling_) return;
+        if (dismantling_ || !tracepoints().enabled(which)) return;
         IrqGuard guard(*this); // what the page is for must not change meanwhile
         if (gfp) {
             tracepoints().trace_mm_page_alloc(page.v >> kPageShift, static_cast<std::uint32_t>(*gfp));

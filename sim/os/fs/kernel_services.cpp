@@ -61,6 +61,7 @@ class KernelServices final : public FsServices {
     }
     void page_cache_changed(PhysAddr pa, std::uint64_t ino, std::uint32_t dev, std::uint64_t index,
                             bool added) override {
+        if (k_.dismantling()) return; // perf is gone before the last files
         ke::Tracepoints& trace = k_.tracepoints();
         const bool wanted = trace.enabled(added ? ke::Tracepoint::mm_filemap_add_to_page_cache
                                                 : ke::Tracepoint::mm_filemap_delete_from_page_cache);
