@@ -91,6 +91,16 @@ InetSocket::InetSocket(FsServices& s, std::shared_ptr<InetTable> table, int fami
 
 InetSocket::~InetSocket() { leave_table(); }
 
+int InetSocket::take_ends(std::span<const std::uint8_t> name) {
+    InetAddress to, from;
+    if (const int e = parse(name, to); e) return e;
+    if (const int e = route(to, from); e) return e;
+    if (const int e = autobind(); e) return e;
+    from.port = local.port;
+    local = from, remote = to;
+    return 0;
+}
+
 void InetSocket::enter_table() {
     if (!entered_) table_->sockets.push_back(this);
     entered_ = true;

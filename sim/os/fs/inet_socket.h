@@ -63,6 +63,8 @@ class InetSocket : public NetSocket {
     int autobind();
     /// What a connection or datagram to `to` has at its ends; -ENETUNREACH beyond the device.
     int route(InetAddress& to, InetAddress& from) const;
+    /// Both ends of a connection to what `name` says, a port included; 0 or -errno.
+    int take_ends(std::span<const std::uint8_t> name);
     void enter_table();
     void leave_table();
     virtual bool conflicts(const InetSocket& other) const;

@@ -166,14 +166,9 @@ int TcpSocket::connect(std::span<const std::uint8_t> name, bool nonblock) {
         return -(e ? e : ECONNABORTED);
     }
     if (state_ != State::closed) return -EISCONN;
-    InetAddress to, from;
-    if (const int e = parse(name, to); e) return e;
-    if (const int e = route(to, from); e) return e;
-    if (const int e = autobind(); e) return e;
-    from.port = local.port;
-    local = from, remote = to;
+    if (const int e = take_ends(name); e) return e;
     for (;;) {
-        const Ptr listener = find_listener(to);
+        const Ptr listener = find_listener(remote);
         if (!listener) {
             if (!nonblock) return -ECONNREFUSED;
             in_progress_ = true;

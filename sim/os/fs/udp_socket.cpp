@@ -42,12 +42,7 @@ int UdpSocket::connect(std::span<const std::uint8_t> name, bool) {
         remote.port = 0;
         return 0;
     }
-    InetAddress to, from;
-    if (const int e = parse(name, to); e) return e;
-    if (const int e = route(to, from); e) return e;
-    if (const int e = autobind(); e) return e;
-    from.port = local.port;
-    local = from, remote = to;
+    if (const int e = take_ends(name); e) return e;
     connected_ = true;
     return 0;
 }

@@ -294,6 +294,27 @@ TEST_CASE("fetches use the L1I and the L2", "[memory][l1i]") {
     check_identities(f);
 }
 
+TEST_CASE("the L1I is indexed by virtual addresses", "[memory][l1i][index]") {
+    for (const auto& p : {plain_a55(), plain_a76()}) {
+        CachesFixture f(p);
+        const std::uint64_t pages = p.l1i.bytes / p.l1i.ways / kPageSize, ways = p.l1i.ways;
+        // Pages whose physical addresses would all meet in one set lie in all of them.
+        const auto page = [&](std::uint64_t i) { return 0x200 + i * pages; };
+        for (std::uint64_t i = 0; i < ways * pages; ++i) {
+            f.caches.set_code_page(i, page(i));
+            f.go(page(i) << kPageShift, Access::fetch);
+        }
+        for (std::uint64_t i = 0; i < ways * pages; ++i)
+            CHECK(f.go(page(i) << kPageShift, Access::fetch).level == Level::l1);
+        // By another virtual address the page's lines are fetched anew, once.
+        f.listener.l1i.clear();
+        f.caches.set_code_page(1, page(0));
+        CHECK(f.listener.l1i == std::vector<std::uint64_t>{page(0) << (kPageShift - kLineShift)});
+        CHECK(f.go(page(0) << kPageShift, Access::fetch).level != Level::l1);
+        CHECK(f.go(page(0) << kPageShift, Access::fetch).level == Level::l1);
+    }
+}
+
 TEST_CASE("next lines are prefetched into the L1I within a page", "[memory][l1i][prefetch]") {
     CoreMemoryParams p = plain_a76();
     p.l1i_next_lines = 2;
