@@ -2,12 +2,11 @@
 #include "kernel_events/callchain.h"
 
 #include "kernel_events/output_costs.h"
+#include "kernel_events/stacktrace.h"
 
 namespace rkperf::ke {
 
 namespace {
-
-constexpr unsigned kVaBits = 48;
 
 /// A chain being built (struct perf_callchain_entry_ctx).
 class EntryContext {
@@ -17,7 +16,7 @@ class EntryContext {
         entry_.clear();
     }
     bool store(std::uint64_t ip) {
-        if (room() == 0) return false;
+        if (contexts_maxed_ || full()) return false;
         entry_.push_back(ip);
         ++nr_;
         return true;
@@ -31,8 +30,6 @@ class EntryContext {
         }
     }
     bool full() const { return nr_ >= max_stack_; }
-    /// Frames that can still be stored.
-    std::uint32_t room() const { return contexts_maxed_ || full() ? 0 : max_stack_ - nr_; }
 
   private:
     std::vector<std::uint64_t>& entry_;
@@ -40,20 +37,11 @@ class EntryContext {
     bool contexts_maxed_{};
 };
 
-/// Removes a pointer authentication code: the bits that do not take part in translation become copies of bit 55, without
-/// the tag byte of a user address (CC-029).
-std::uint64_t ptrauth_strip_insn_pac(std::uint64_t ptr) {
-    constexpr std::uint64_t kernel_mask = ~std::uint64_t{0} << kVaBits;
-    constexpr std::uint64_t user_mask = kernel_mask & ((std::uint64_t{1} << 55) - 1);
-    return ptr >> 55 & 1 ? ptr | kernel_mask : ptr & ~user_mask;
-}
-
 void perf_callchain_kernel(Kernel& kernel, EntryContext& ctx, const PtRegs& regs) {
     KernelFrame frame(kernel, KernelSymbol::perf_callchain_kernel);
-    std::vector<std::uint64_t> frames(ctx.room());
-    frames.resize(kernel.kernel_callchain(regs, frames));
-    kernel.charge(static_cast<std::uint32_t>(frames.size()) * cost::kFrame);
-    for (const std::uint64_t ip : frames) ctx.store(ip);
+    std::uint32_t frames = 0;
+    arch_stack_walk(kernel, regs, [&](std::uint64_t pc) { return ctx.store(pc) && ++frames; });
+    kernel.charge(frames * cost::kFrame);
 }
 
 /// The frames of an AArch32 program: a record lies right below the address that its frame pointer holds.
@@ -109,9 +97,11 @@ bool get_perf_callchain(Perf::Impl& perf, PtRegs& regs, const CallchainRequest& 
     }
     EntryContext ctx(entry, request.max_stack,
                      static_cast<std::uint32_t>(perf.sysctl.perf_event_max_contexts_per_stack));
+    // A guest's frames cannot be followed from here.
+    const bool in_guest = perf.perf_guest_state() != 0;
     if (request.kernel && !regs.user_mode()) {
         if (request.add_mark) ctx.store_context(PERF_CONTEXT_KERNEL);
-        perf_callchain_kernel(kernel, ctx, regs);
+        if (!in_guest) perf_callchain_kernel(kernel, ctx, regs);
     }
     if (request.user && !request.crosstask) {
         TaskBase* task = kernel.current();
@@ -120,7 +110,7 @@ bool get_perf_callchain(Perf::Impl& perf, PtRegs& regs, const CallchainRequest& 
                                                                : nullptr;
         if (user_regs) {
             if (request.add_mark) ctx.store_context(PERF_CONTEXT_USER);
-            perf_callchain_user(kernel, ctx, *user_regs);
+            if (!in_guest) perf_callchain_user(kernel, ctx, *user_regs);
         }
     }
     perf.put_recursion_context(recursion, rctx);

@@ -197,6 +197,8 @@ struct Perf::Impl {
     PerfEventCounts counts;
     std::array<PerfPerCpu, kMaxCpus> percpu;
     std::uint64_t perf_event_id{};
+    PerfGuestInfoCallbacks* guest_info{};
+    unsigned perf_guest_state() const { return guest_info ? guest_info->state() : 0; }
     // sampling limits (throttle.cpp)
     int max_samples_per_tick{};
     std::uint64_t perf_sample_period_ns{};

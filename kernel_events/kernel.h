@@ -76,6 +76,21 @@ struct UserInfo {
     std::uint64_t locked_vm{}; ///< pages
 };
 
+/// Part of a kernel stack: bytes from low up to, without, high.
+struct StackRange {
+    std::uint64_t low{}, high{};
+    bool holds(std::uint64_t at, std::uint64_t bytes) const { return at >= low && at < high && bytes <= high - at; }
+};
+/// Kernel stacks of the running context with their frame records. A range that is empty is not there.
+struct KernelStacks {
+    struct Record {
+        std::uint64_t at, fp, lr; ///< address of the record; the frame pointer and the return address in it
+    };
+    StackRange task, irq, overflow;
+    std::uint64_t outermost{};   ///< address of the record in the registers saved at the entry from EL0
+    std::vector<Record> records; ///< innermost first
+};
+
 /// Sleeping lock.
 class Mutex {
   public:
@@ -297,10 +312,13 @@ class Kernel {
     virtual PtRegs* task_pt_regs(TaskBase* task) = 0;
     /// Registers of the interrupt being handled (get_irq_regs), or null outside.
     virtual PtRegs* get_irq_regs() = 0;
-    /// The registers of the kernel code that calls (perf_arch_fetch_caller_regs).
+    /// Registers at an event that the running function raises (perf_arch_fetch_caller_regs): pc is in the one that called
+    /// it but the frame pointer its own, so that a chain from here has the caller twice.
     virtual void fetch_caller_regs(PtRegs& regs) = 0;
-    /// Kernel call chain that led to `regs` (kernel mode), innermost first, at most `max` addresses.
-    virtual std::size_t kernel_callchain(const PtRegs& regs, std::span<std::uint64_t> out) = 0;
+    /// The stacks that kernel code of the running context may be on, and what lies there.
+    virtual KernelStacks kernel_stacks() = 0;
+    /// The running context may be taken from its CPU (preemptible()).
+    virtual bool preemptible() = 0;
 
     // --- interrupts and time ---
     virtual bool irqs_disabled() { return false; }
@@ -416,6 +434,11 @@ class Kernel {
     virtual bool copy_to_user(std::uint64_t to, const void* from, std::size_t n) = 0;
     /// Without page faults, usable in interrupt context; returns bytes copied.
     virtual std::size_t copy_from_user_nofault(void* to, std::uint64_t from, std::size_t n) = 0;
+    /// Of kernel memory there is the running context's stack; false: -EFAULT.
+    virtual bool copy_from_kernel_nofault(void* to, std::uint64_t from, std::size_t n) {
+        (void)to, (void)from, (void)n;
+        return false;
+    }
     virtual bool access_ok(std::uint64_t addr, std::uint64_t n) = 0;
     virtual std::string strndup_user(std::uint64_t from, std::size_t max, int& error) = 0;
     /// Walks the tables without filling anything: 0 if unmapped.

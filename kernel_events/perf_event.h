@@ -304,6 +304,15 @@ struct PerfConfig {
 inline constexpr std::uint64_t kCloneThread = 0x00010000;
 
 /// The subsystem. One per simulated kernel. Methods are spread over kernel_events/core/*.cpp by topic, named as in Linux.
+/// What a hypervisor says of the virtual machine that an event interrupted (struct perf_guest_info_callbacks). Without one
+/// every event is the host's.
+struct PerfGuestInfoCallbacks {
+    static constexpr unsigned kActive = 1, kUser = 2; ///< PERF_GUEST_ACTIVE, PERF_GUEST_USER
+    virtual ~PerfGuestInfoCallbacks() = default;
+    virtual unsigned state() = 0;       ///< 0: not in a guest
+    virtual std::uint64_t get_ip() = 0; ///< where the guest was
+};
+
 class Perf {
   public:
     Perf(Kernel& kernel, PerfConfig config);
@@ -345,6 +354,10 @@ class Perf {
     /// From the scheduler with interrupts masked; regs are the caller's.
     void perf_sw_event_sched(std::uint32_t event_id, std::uint64_t nr, std::uint64_t addr);
     void perf_sample_event_took(std::uint64_t sample_len_ns);
+    // --- virtual machines ---
+    /// False: another hypervisor is registered, and stays it.
+    bool perf_register_guest_info_cbs(PerfGuestInfoCallbacks& callbacks);
+    void perf_unregister_guest_info_cbs(const PerfGuestInfoCallbacks& callbacks);
     // --- tracing ---
     TraceEvents& trace_events(); ///< the table behind tracefs (trace/trace_events.h)
     Tracepoints& tracepoints() { return *tracepoints_; }

@@ -61,9 +61,10 @@ std::int64_t BpfRun::probe_read(std::uint64_t to, std::uint64_t size, std::uint6
     std::uint8_t* out = memory(to, size);
     if (!out) return -EFAULT;
     std::memset(out, 0, size);
-    // Kernel memory is not simulated: what is there cannot be read. A program's own may be.
+    // Of kernel memory there are a program's own and the kernel's stack.
     if (!user) {
         const std::uint8_t* own = memory(from, string ? 1 : size);
+        if (!own && !string && bpf.kernel().copy_from_kernel_nofault(out, from, size)) return 0;
         if (!own) return -EFAULT;
         if (!string) {
             std::memcpy(out, own, size);

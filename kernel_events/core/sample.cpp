@@ -122,6 +122,26 @@ void Perf::Impl::perf_event__id_header_size(PerfEvent& event) {
     event.id_header_size = fields_size(kSampleIdTrailer, event.attr.sample_type, true);
 }
 
+bool Perf::perf_register_guest_info_cbs(PerfGuestInfoCallbacks& callbacks) {
+    if (impl_->guest_info) return false;
+    impl_->guest_info = &callbacks;
+    return true;
+}
+void Perf::perf_unregister_guest_info_cbs(const PerfGuestInfoCallbacks& callbacks) {
+    if (impl_->guest_info == &callbacks) impl_->guest_info = nullptr;
+}
+
+namespace {
+std::uint16_t perf_misc_flags(const Perf::Impl& perf, const PtRegs& regs) {
+    if (const unsigned guest = perf.perf_guest_state())
+        return guest & PerfGuestInfoCallbacks::kUser ? PERF_RECORD_MISC_GUEST_USER : PERF_RECORD_MISC_GUEST_KERNEL;
+    return regs.user_mode() ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
+}
+std::uint64_t perf_instruction_pointer(const Perf::Impl& perf, const PtRegs& regs) {
+    return perf.perf_guest_state() ? perf.guest_info->get_ip() : regs.pc;
+}
+} // namespace
+
 void perf_prepare_sample(Perf::Impl& perf, perf_event_header& header, PerfSampleData& data, PerfEvent& event,
                          PtRegs& regs) {
     Kernel& kernel = perf.kernel;
@@ -129,11 +149,11 @@ void perf_prepare_sample(Perf::Impl& perf, perf_event_header& header, PerfSample
     const std::uint64_t type = event.attr.sample_type;
     const std::uint64_t missing = type & ~data.sample_flags;
     header.type = PERF_RECORD_SAMPLE;
-    header.misc = regs.user_mode() ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
+    header.misc = perf_misc_flags(perf, regs);
     std::uint16_t size = add(sizeof(perf_event_header), event.header_size + event.id_header_size);
     __perf_event_header__init_id(perf, data, event, missing);
 
-    if (missing & (PERF_SAMPLE_IP | PERF_SAMPLE_CODE_PAGE_SIZE)) data.ip = regs.pc;
+    if (missing & (PERF_SAMPLE_IP | PERF_SAMPLE_CODE_PAGE_SIZE)) data.ip = perf_instruction_pointer(perf, regs);
     if (type & PERF_SAMPLE_CALLCHAIN) {
         if (missing & PERF_SAMPLE_CALLCHAIN) perf_callchain(perf, event, regs, data.callchain);
         size = add(size, 8 * (1 + data.callchain.size()));

@@ -18,12 +18,17 @@ constexpr unsigned kFlags = TRACE_EVENT_FL_KPROBE | TRACE_EVENT_FL_DYNAMIC;
 constexpr std::uint64_t kTaskSize = 1ull << 48;
 constexpr std::uint64_t kMaxActiveMax = 4096; ///< KRETPROBE_MAXACTIVE_MAX
 
-/// User memory without faults; kernel memory is not simulated and reads as a fault.
+/// User memory and the kernel's stack without faults; other kernel memory is not simulated and reads as a fault.
 class KernelFetch final : public FetchContext {
   public:
     KernelFetch(Kernel& k, Kprobes& kprobes) : k_(k), kprobes_(kprobes) {}
-    std::uint64_t stack_word(const PtRegs&, unsigned) override { return 0; }
-    bool read(void* to, std::uint64_t from, std::size_t n) override { return read_user(to, from, n); }
+    std::uint64_t stack_word(const PtRegs& regs, unsigned n) override {
+        std::uint64_t word = 0;
+        return k_.copy_from_kernel_nofault(&word, regs.sp + std::uint64_t{n} * sizeof word, sizeof word) ? word : 0;
+    }
+    bool read(void* to, std::uint64_t from, std::size_t n) override {
+        return from < kTaskSize ? read_user(to, from, n) : k_.copy_from_kernel_nofault(to, from, n);
+    }
     bool read_user(void* to, std::uint64_t from, std::size_t n) override {
         return from < kTaskSize && k_.copy_from_user_nofault(to, from, n) == n;
     }

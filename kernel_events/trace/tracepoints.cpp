@@ -62,8 +62,6 @@ void Tracepoints::submit_bytes(Tracepoint t, std::span<const std::uint8_t> fixed
         if (!tail.empty()) std::memcpy(buf.record() + fixed.size(), tail.data(), tail.size());
         PtRegs regs;
         perf_.kernel.fetch_caller_regs(regs);
-        // The registers are the caller's but for the frame pointer: a chain from here has the caller twice, as on arm64.
-        if (regs.regs[30]) regs.pc = regs.regs[30];
         events_.perf_trace_buf_submit(buf, c, count, regs, task);
     }
     perf_.kernel.preempt_enable();

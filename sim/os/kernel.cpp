@@ -296,7 +296,7 @@ void Kernel::report_undefined(Task& t, std::uint64_t pc) {
 
 void Kernel::irq_from_el1(cpu::Core& core) {
     ke::PtRegs regs;
-    kernel_regs(regs, core.present_pc());
+    kernel_regs(regs, core.present_pc(), CodeAt::inside);
     run_irq(regs, KernelSymbol::el1h_64_irq);
 }
 
@@ -446,7 +446,9 @@ void Kernel::rseq_handle_resume(Task& t) {
 // --- sleeping ---
 
 void Kernel::schedule() {
-    if (!dismantling_) sched_->schedule(false);
+    if (dismantling_) return;
+    Frame f(*this, KernelSymbol::schedule);
+    sched_->schedule(false);
 }
 
 void Kernel::wake_up_process(Task& t) { sched_->try_to_wake_up(t); }

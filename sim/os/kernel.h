@@ -228,7 +228,11 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     ke::PtRegs* task_pt_regs(ke::TaskBase* task) override;
     ke::PtRegs* get_irq_regs() override { return here().irq_regs_ptr; }
     void fetch_caller_regs(ke::PtRegs& regs) override;
-    std::size_t kernel_callchain(const ke::PtRegs& regs, std::span<std::uint64_t> out) override;
+    /// Registers of the innermost function where it touches user memory that is not there.
+    void fault_regs(ke::PtRegs& regs);
+    ke::KernelStacks kernel_stacks() override;
+    bool preemptible() override;
+    bool copy_from_kernel_nofault(void* to, std::uint64_t from, std::size_t n) override;
     bool local_irq_save() override;
     void local_irq_restore(bool was_masked) override;
     void preempt_disable() override;
@@ -282,8 +286,8 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     std::uint64_t new_lock_address() { return 0xffff000080000000 + 64 * locks_++; } ///< of the linear map
     std::unique_ptr<ke::WaitQueue> make_waitqueue() override;
     void synchronize_rcu() override;
-    bool copy_from_user(void* to, std::uint64_t from, std::size_t n) override { return get_user(to, from, n) == 0; }
-    bool copy_to_user(std::uint64_t to, const void* from, std::size_t n) override { return put_user(to, from, n) == 0; }
+    bool copy_from_user(void* to, std::uint64_t from, std::size_t n) override;
+    bool copy_to_user(std::uint64_t to, const void* from, std::size_t n) override;
     std::size_t copy_from_user_nofault(void* to, std::uint64_t from, std::size_t n) override;
     bool access_ok(std::uint64_t addr, std::uint64_t n) override;
     std::string strndup_user(std::uint64_t from, std::size_t max, int& error) override;
@@ -346,12 +350,14 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     std::uint64_t random(); ///< xorshift, seeded (getrandom, stack and ASLR offsets)
 
   private:
+    /// Where in the innermost function entered on this CPU.
+    enum class CodeAt : std::uint8_t { entry, inside, returned };
     void start_init();
     [[noreturn]] void idle_loop(int cpu);
     void run_irq(ke::PtRegs& regs, KernelSymbol entry);
     void on_irq_stack(ke::PtRegs& regs);
     void kernel_breakpoint(std::uint64_t pc);
-    void kernel_debug_exception(std::uint64_t addr, std::uint32_t esr, std::uint64_t pc);
+    void kernel_debug_exception(std::uint64_t addr, std::uint32_t esr, std::uint64_t pc, CodeAt where);
     void deliver_interrupt();
     /// Takes every task from its CPU, closes its files and mappings, and drops it.
     void dismantle();
@@ -361,10 +367,16 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     /// Charges up to the last probe within the next `instructions` of the present function, with their hits; less what
     /// was charged.
     void kprobes_inside(std::uint32_t& instructions);
+    int move_in(void* to, std::uint64_t from, std::size_t n); ///< 0 or -EFAULT
+    int move_out(std::uint64_t to, const void* from, std::size_t n);
     void charge_plain(PerCpu& p, std::uint32_t instructions);
     void kprobe_return(std::uint32_t instance);
-    /// Registers of kernel code at `pc` in the innermost frame entered on this CPU.
-    void kernel_regs(ke::PtRegs& regs, std::uint64_t pc);
+    /// Registers of kernel code at `pc`.
+    void kernel_regs(ke::PtRegs& regs, std::uint64_t pc, CodeAt where);
+    std::uint64_t task_pt_regs_address(); ///< of current's registers at its entry from EL0
+    std::uint64_t task_stack();           ///< the lowest address of current's kernel stack
+    /// Where a frame's function is: charges go through its text from the beginning to the end, and begin anew.
+    static std::uint64_t place_in(const Task::Frame& f);
     mem::PhysicalMemory& memory_;
     KernelConfig config_;
     std::vector<PerCpu> percpu_;

@@ -13,8 +13,6 @@ namespace {
 constexpr unsigned kSymbols = static_cast<unsigned>(KernelSymbol::count_);
 /// _stext of a 6.1 kernel with 48-bit addresses and no KASLR.
 constexpr std::uint64_t kTextBase = 0xffff800008010000;
-constexpr std::uint64_t kStackTop = 0xffff80000a000000;
-constexpr std::uint64_t kFrameBytes = 48;
 
 /// A function is as long as the instructions charged for it, in whole cache lines.
 constexpr std::uint64_t text_size(unsigned i) {
@@ -28,12 +26,14 @@ constexpr std::array<std::uint64_t, kSymbols + 1> layout() {
     return a;
 }
 constexpr auto kAddress = layout();
-
-/// Where a frame's function is: charges go through its text from the beginning to the end, and begin anew.
-std::uint64_t place_in(const Task::Frame& f) {
-    return kAddress[static_cast<unsigned>(f.symbol)] + f.offset % text_size(static_cast<unsigned>(f.symbol));
-}
 } // namespace
+
+std::uint64_t Kernel::place_in(const Task::Frame& f) {
+    const auto i = static_cast<unsigned>(f.symbol);
+    // A call is never a function's first instruction, and what it returns to is in the same function.
+    const std::uint64_t offset = f.offset % text_size(i);
+    return kAddress[i] + (offset ? offset : f.offset ? text_size(i) - 4 : 4);
+}
 
 std::uint64_t Kernel::symbol_address(KernelSymbol s) { return kAddress[static_cast<unsigned>(s)]; }
 
@@ -94,10 +94,11 @@ void Kernel::enter(KernelSymbol symbol) {
 void Kernel::kprobe_entry(KernelSymbol symbol) {
     if (dismantling_) return;
     ke::PtRegs regs;
-    kernel_regs(regs, symbol_address(symbol));
+    kernel_regs(regs, symbol_address(symbol), CodeAt::entry);
     // What a system call's first functions get is what the program put into the registers.
     const Task& t = cur();
     if (t.as) std::copy_n(t.pt_regs.regs, 8, regs.regs);
+    if (takes_pt_regs(symbol)) regs.regs[0] = task_pt_regs_address();
     const std::uint32_t instance = perf_->kprobes().hit(symbol, regs);
     here().frames->back().kretprobe = instance;
 }
@@ -112,7 +113,7 @@ void Kernel::kprobe_return(std::uint32_t instance) {
         ret_addr = place_in(caller);
     }
     ke::PtRegs regs;
-    kernel_regs(regs, ret_addr);
+    kernel_regs(regs, ret_addr, CodeAt::returned);
     regs.regs[0] = static_cast<std::uint64_t>(f.result);
     perf_->kprobes().kretprobe_hit(instance, ret_addr, regs);
 }
@@ -143,7 +144,7 @@ void Kernel::kprobes_inside(std::uint32_t& instructions) {
         }
         ke::PtRegs regs;
         const std::uint64_t offset = at + 4 * before;
-        kernel_regs(regs, symbol_address(symbol) + offset);
+        kernel_regs(regs, symbol_address(symbol) + offset, CodeAt::inside);
         if (cur().as) std::copy_n(cur().pt_regs.regs, 8, regs.regs);
         perf_->kprobes().hit_inside(symbol, static_cast<std::uint32_t>(offset), regs);
         charge_plain(here(), 1);
@@ -180,38 +181,6 @@ void Kernel::charge_plain(PerCpu& p, std::uint32_t instructions) {
         if (f.offset >> 31) f.offset = static_cast<std::uint32_t>(size + f.offset % size); // has passed its end, still
     }
     p.core->charge(w);
-}
-
-void Kernel::kernel_regs(ke::PtRegs& regs, std::uint64_t pc) {
-    regs = ke::PtRegs{};
-    const std::size_t depth = here().frames->size();
-    regs.pc = pc;
-    regs.sp = kStackTop - kFrameBytes * depth;
-    regs.regs[29] = regs.sp;
-    if (depth > 1) {
-        const Task::Frame& f = (*here().frames)[depth - 2];
-        regs.regs[30] = place_in(f);
-    }
-    regs.pstate = 5; // EL1h
-}
-
-void Kernel::fetch_caller_regs(ke::PtRegs& regs) {
-    const auto& frames = *here().frames;
-    const std::uint64_t pc = frames.empty() ? kTextBase : place_in(frames.back());
-    kernel_regs(regs, pc);
-}
-
-std::size_t Kernel::kernel_callchain(const ke::PtRegs& regs, std::span<std::uint64_t> out) {
-    if (out.empty()) return 0;
-    std::size_t n = 0;
-    out[n++] = regs.pc;
-    const auto& frames = *here().frames;
-    const std::size_t depth = std::min<std::size_t>((kStackTop - regs.sp) / kFrameBytes, frames.size());
-    for (std::size_t i = depth; i-- > 1 && n < out.size();) {
-        const Task::Frame& f = frames[i - 1];
-        out[n++] = place_in(f);
-    }
-    return n;
 }
 
 } // namespace rkperf::os

@@ -14,6 +14,8 @@ constexpr std::uint64_t kTaskSize = 1ull << 48;
 constexpr auto kFault = AddressSpace::FaultBy::kernel;
 /// Copy loops move 16 bytes per instruction pair.
 constexpr std::uint32_t copy_cost(std::size_t n) { return static_cast<std::uint32_t>(12 + n / 8); }
+/// A word is moved in place.
+constexpr std::size_t kInline = 8;
 } // namespace
 
 bool Kernel::access_ok(std::uint64_t addr, std::uint64_t n) { return addr <= kTaskSize && n <= kTaskSize - addr; }
@@ -42,6 +44,16 @@ bool for_each_part(Kernel& k, AddressSpace& as, std::uint64_t addr, std::size_t 
 } // namespace
 
 int Kernel::get_user(void* to, std::uint64_t from, std::size_t n) {
+    return n > kInline ? copy_from_user(to, from, n) ? 0 : -EFAULT : move_in(to, from, n);
+}
+
+bool Kernel::copy_from_user(void* to, std::uint64_t from, std::size_t n) {
+    if (!n) return true;
+    Frame f(*this, KernelSymbol::__arch_copy_from_user);
+    return move_in(to, from, n) == 0;
+}
+
+int Kernel::move_in(void* to, std::uint64_t from, std::size_t n) {
     if (!n) return 0;
     from &= 0x00ff'ffff'ffff'ffffull; // top byte ignored (tagged addresses)
     if (!access_ok(from, n) || !cur().as) return -EFAULT;
@@ -58,6 +70,16 @@ int Kernel::get_user(void* to, std::uint64_t from, std::size_t n) {
 }
 
 int Kernel::put_user(std::uint64_t to, const void* from, std::size_t n) {
+    return n > kInline ? copy_to_user(to, from, n) ? 0 : -EFAULT : move_out(to, from, n);
+}
+
+bool Kernel::copy_to_user(std::uint64_t to, const void* from, std::size_t n) {
+    if (!n) return true;
+    Frame f(*this, KernelSymbol::__arch_copy_to_user);
+    return move_out(to, from, n) == 0;
+}
+
+int Kernel::move_out(std::uint64_t to, const void* from, std::size_t n) {
     if (!n) return 0;
     to &= 0x00ff'ffff'ffff'ffffull;
     if (!access_ok(to, n) || !cur().as) return -EFAULT;

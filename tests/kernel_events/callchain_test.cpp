@@ -53,6 +53,7 @@ struct Fixture : World {
     PtRegs kernel_regs(std::uint64_t pc) {
         PtRegs r{};
         r.pc = pc;
+        r.regs[29] = FakeKernel::kKernelStack;
         r.pstate = 5;
         return r;
     }
@@ -226,6 +227,46 @@ TEST_CASE("kernel frames come first and have priority",
     CHECK(chain(2) == Chain{kKernelMarker, 0xffff800008000100, 0xffff800008000200, kUserMarker});
     CHECK(chain(4) ==
           Chain{kKernelMarker, 0xffff800008000100, 0xffff800008000200, 0xffff800008000300, kUserMarker, 0x1000});
+}
+
+TEST_CASE("in a guest there are markers without frames, and the sample is the guest's",
+          "[CC-024][CC-045][CORE-369][CORE-373]") {
+    struct Guest final : PerfGuestInfoCallbacks {
+        unsigned now{kActive};
+        unsigned state() override { return now; }
+        std::uint64_t get_ip() override { return 0x777000; }
+    } guest, another;
+    Fixture f;
+    const std::uint64_t s = f.alloc(64);
+    f.record(s, 0, 0x2000);
+    f.task.regs = f.user(0x1000, s);
+    f.k.kernel_frames = {0xffff800008000200};
+    PtRegs regs = f.kernel_regs(0xffff800008000100);
+    f.open(f.attr());
+    REQUIRE(f.perf.perf_register_guest_info_cbs(guest));
+    CHECK_FALSE(f.perf.perf_register_guest_info_cbs(another));
+    const auto sample = [&] {
+        f.perf.perf_sw_event(PERF_COUNT_SW_PAGE_FAULTS, 1, &regs, 0);
+        return f.ring->must_next();
+    };
+    Record r = sample();
+    CHECK(r.header.misc == PERF_RECORD_MISC_GUEST_KERNEL);
+    CHECK(r.word(0) == 0x777000);
+    REQUIRE(r.word(1) == 2);
+    CHECK(r.word(2) == kKernelMarker);
+    CHECK(r.word(3) == kUserMarker);
+    guest.now |= PerfGuestInfoCallbacks::kUser;
+    CHECK(sample().header.misc == PERF_RECORD_MISC_GUEST_USER);
+    guest.now = 0;
+    r = sample();
+    CHECK(r.header.misc == PERF_RECORD_MISC_KERNEL);
+    CHECK(r.word(0) == regs.pc);
+    CHECK(r.word(1) == 6);
+    f.perf.perf_unregister_guest_info_cbs(another);
+    guest.now = PerfGuestInfoCallbacks::kActive;
+    CHECK(sample().header.misc == PERF_RECORD_MISC_GUEST_KERNEL);
+    f.perf.perf_unregister_guest_info_cbs(guest);
+    CHECK(sample().header.misc == PERF_RECORD_MISC_KERNEL);
 }
 
 TEST_CASE("the number of markers is limited", "[CC-020][CC-021]") {

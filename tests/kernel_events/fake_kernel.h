@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -126,8 +127,10 @@ class FakeKernel final : public Kernel {
     std::vector<EventNotice> notice_log; ///< with record_notices: all of them
     std::function<void()> time_passes;   ///< called wherever an interrupt can come in between
     int preempt_count{};
-    unsigned pages_left{~0u};                 ///< then alloc_page fails
-    std::vector<std::uint64_t> kernel_frames; ///< of kernel call chains, behind the registers' pc
+    unsigned pages_left{~0u}; ///< then alloc_page fails
+    static constexpr std::uint64_t kKernelStack = 0xffff80000b000000;
+    std::vector<std::uint64_t> kernel_frames; ///< return addresses on the kernel's stack, from kKernelStack up
+    std::optional<KernelStacks> stacks;       ///< in place of those
     std::vector<std::string> log;
     std::uint64_t charged{};                                                        ///< instructions, all CPUs
     std::array<unsigned, static_cast<std::size_t>(KernelSymbol::count_)> entered{}; ///< how often each function was
@@ -296,13 +299,17 @@ class FakeKernel final : public Kernel {
     std::uint64_t kernel_symbol_address(KernelSymbol symbol) override {
         return 0xffff800008000000 + static_cast<std::uint64_t>(symbol) * 256;
     }
-    std::size_t kernel_callchain(const PtRegs& regs, std::span<std::uint64_t> out) override {
-        std::size_t n = 0;
-        if (!out.empty()) out[n++] = regs.pc;
-        for (const std::uint64_t ip : kernel_frames)
-            if (n < out.size()) out[n++] = ip;
-        return n;
+    KernelStacks kernel_stacks() override {
+        if (stacks) return *stacks;
+        KernelStacks out;
+        out.task = {kKernelStack, kKernelStack + 0x4000};
+        out.outermost = kKernelStack + 0x3ff0;
+        std::uint64_t at = kKernelStack;
+        for (std::size_t i = 0; i < kernel_frames.size(); ++i, at += 16)
+            out.records.push_back({at, i + 1 < kernel_frames.size() ? at + 16 : out.outermost, kernel_frames[i]});
+        return out;
     }
+    bool preemptible() override { return !preempt_count && !here().masked && !in_hardirq(); }
     bool local_irq_save() override {
         const bool was = here().masked;
         here().masked = true;

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <stdexcept>
 
@@ -20,8 +21,14 @@ class FakePmuRegs {
     std::array<std::uint64_t, kCounters> cntr{}, type{};
     std::uint64_t pmceid0{0x7fff0f3f}, pmceid1{0x00f2ae7f};
     std::map<std::uint16_t, unsigned> writes; ///< how often each register was written
+    std::function<void(SysReg)> after_read;   ///< what happens between two reads
 
     std::uint64_t read(SysReg r) const {
+        const std::uint64_t value = value_of(r);
+        if (after_read) after_read(r);
+        return value;
+    }
+    std::uint64_t value_of(SysReg r) const {
         using namespace sysreg;
         if (r == PMCR_EL0) return pmcr;
         if (r == PMCNTENSET_EL0 || r == PMCNTENCLR_EL0) return cnten;

@@ -4,6 +4,7 @@
 
 #include "kernel_events/trace/tracepoints.h"
 #include "sim/os/cgroup/cgroup_fs.h"
+#include "sim/os/fs/inotify.h"
 #include "sim/os/fs/mount_types.h"
 #include "sim/os/fs/procfs.h"
 #include "sim/os/fs/sysfs.h"
@@ -22,6 +23,7 @@ class KernelServices final : public FsServices {
     explicit KernelServices(Kernel& k) : k_(k) { boot_cred_.cap_effective = boot_cred_.cap_permitted = ~0ull >> 23; }
 
     Kernel& kernel() override { return k_; }
+    FsNotify& notify() override { return notify_; }
     PageAllocator& pages() override { return k_.pages(); }
     const Credentials& cred() override { return in_task() ? k_.cur().cred : boot_cred_; }
     FdTable& files() override { return in_task() ? *k_.cur().files : boot_files_; }
@@ -92,6 +94,7 @@ class KernelServices final : public FsServices {
     /// False before the first task runs, while mounts are made and attributes added.
     bool in_task() { return !k_.cur().kthread; }
 
+    FsNotify notify_{*this};
     Kernel& k_;
     Credentials boot_cred_;
     FdTable boot_files_;

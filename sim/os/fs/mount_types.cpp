@@ -65,11 +65,14 @@ void add_mount_types(VfsImpl& vfs, Kernel& kernel) {
     };
     vfs.add_fs_type("tmpfs", true, tmp);
     vfs.add_fs_type("ramfs", true, tmp);
-    vfs.add_fs_type("proc", true, [&vfs, &kernel](const std::string&, std::shared_ptr<FileSystem>& fs, NodePtr& root) {
-        fs = vfs.tree("/proc");
-        root = proc_root_for(vfs, kernel, kernel.cur().pid_ns);
-        return 0;
-    });
+    vfs.add_fs_type("proc", true,
+                    [&vfs, &kernel](const std::string& data, std::shared_ptr<FileSystem>& fs, NodePtr& root) {
+                        ProcOptions options;
+                        if (const int e = proc_options(data, options)) return e;
+                        fs = vfs.tree("/proc");
+                        root = proc_root_for(vfs, kernel, kernel.cur().pid_ns, options);
+                        return 0;
+                    });
     // There is one tree of each of these, wherever it is mounted.
     static constexpr struct {
         const char *type, *at;

@@ -2,6 +2,7 @@
 // Files opened by a name: directories, O_PATH, and text made on demand.
 #include "sim/os/fs/file_kinds.h"
 
+#include "sim/os/fs/inotify.h"
 #include "sim/os/fs/locks.h"
 
 #include <algorithm>
@@ -16,6 +17,7 @@ NamedFile::NamedFile(DentryPtr name, std::uint32_t open_flags)
 
 NamedFile::~NamedFile() {
     if (node()->locks) node()->locks->release(static_cast<File*>(this));
+    s().notify().closed(std::move(name_), flags);
 }
 
 int NamedFile::stat(FileStat& st) {

@@ -122,6 +122,8 @@ class Node : public Inode {
     virtual int chown(std::uint32_t uid, std::uint32_t gid); ///< ~0: unchanged
     /// s, ns of atime and mtime; ns may be UTIME_OMIT.
     virtual int utimes(const std::int64_t times[4]);
+    /// Of a mount whose root it is, what /proc/mounts shows beyond ro or rw: ",name=value".
+    virtual std::string mount_options() const { return {}; }
     virtual int set_size(std::uint64_t size) {
         (void)size;
         return -EINVAL;

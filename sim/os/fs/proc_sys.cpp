@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // /proc/sys: the values that programs ask for. Those that can be changed are kept here and act only where said.
+#include "sim/os/fs/inotify.h"
 #include "sim/os/fs/procfs.h"
 #include "sim/os/kernel.h"
 #include "sim/os/ns/namespaces.h"
@@ -24,6 +25,8 @@ constexpr Fixed kFixed[] = {
     {"sys/fs/epoll/max_user_watches", 0444, "1048576"},
     {"sys/fs/file-max", 0444, "9223372036854775807"},
     {"sys/fs/file-nr", 0444, "0\t0\t9223372036854775807"},
+    {"sys/fs/inotify/max_queued_events", 0444, "16384"},
+    {"sys/fs/inotify/max_user_instances", 0444, "128"},
     {"sys/fs/nr_open", 0444, "1048576"},
     {"sys/fs/overflowgid", 0444, "65534"},
     {"sys/fs/overflowuid", 0444, "65534"},
@@ -101,6 +104,12 @@ void add_proc_sys(AttrFs& fs, VfsImpl&, Kernel& kernel) {
                         return 0;
                     },
                     {});
+    fs.add_file("sys/fs/inotify/max_user_watches", 0444, AttrStyle::sysctl,
+                [&kernel](std::string& out) {
+                    out = std::to_string(FsNotify::max_user_watches(kernel.pages().total_pages())) + "\n";
+                    return 0;
+                },
+                {});
     add_int(fs, "sys/kernel/kptr_restrict", 0, 0, 2); // acts on /proc/kallsyms
     static constexpr struct {
         const char* path;

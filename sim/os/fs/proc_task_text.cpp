@@ -233,11 +233,14 @@ std::string proc_mounts_text(VfsImpl& vfs, const Task& t, bool info) {
         const DentryPtr point = m->mountpoint.lock();
         const std::string at = point ? point->path() : "/";
         const char* rw = m->read_only ? "ro" : "rw";
+        const std::string options = m->root->node->mount_options();
         if (info)
-            append(out, "%d %d %u:%u %s %s %s,relatime - %s %s %s\n", m->id, m->parent_id, m->fs->dev_major,
-                   m->fs->dev_minor, m->subtree.c_str(), at.c_str(), rw, m->fs->type.c_str(), m->source.c_str(), rw);
+            append(out, "%d %d %u:%u %s %s %s,relatime - %s %s %s%s\n", m->id, m->parent_id, m->fs->dev_major,
+                   m->fs->dev_minor, m->subtree.c_str(), at.c_str(), rw, m->fs->type.c_str(), m->source.c_str(), rw,
+                   options.c_str());
         else
-            append(out, "%s %s %s %s,relatime 0 0\n", m->source.c_str(), at.c_str(), m->fs->type.c_str(), rw);
+            append(out, "%s %s %s %s,relatime%s 0 0\n", m->source.c_str(), at.c_str(), m->fs->type.c_str(), rw,
+                   options.c_str());
     }
     return out;
 }

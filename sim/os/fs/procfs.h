@@ -4,6 +4,8 @@
 
 #include "sim/os/fs/vfs_impl.h"
 
+#include <optional>
+
 namespace rkperf::os {
 
 class AddressSpace;
@@ -20,8 +22,19 @@ void add_proc_sys(AttrFs& fs, VfsImpl& vfs, Kernel& kernel);
 int proc_task_lookup(AttrFs& fs, VfsImpl& vfs, Kernel& kernel, const std::shared_ptr<PidNamespace>& ns,
                      const std::string& name, NodePtr& out);
 void proc_task_list(AttrFs& fs, Kernel& kernel, const PidNamespace* ns, std::vector<DirEntry>& out);
+/// Options of a mount of /proc.
+struct ProcOptions {
+    enum class HidePid : std::uint8_t { off = 0, noaccess = 1, invisible = 2, ptraceable = 4 };
+    HidePid hidepid{HidePid::off};    ///< what others than a task's owner see of it
+    std::optional<std::uint32_t> gid; ///< who is in this group sees all
+    bool subset_pid{};                ///< no files but those of tasks
+    std::string text() const;         ///< as in /proc/mounts
+};
+/// Parses mount(2)'s data; 0 or -EINVAL.
+int proc_options(std::string_view data, ProcOptions& out);
 /// The root for another mount of /proc, that of the tasks of a pid namespace.
-NodePtr proc_root_for(VfsImpl& vfs, Kernel& kernel, const std::shared_ptr<PidNamespace>& ns);
+NodePtr proc_root_for(VfsImpl& vfs, Kernel& kernel, const std::shared_ptr<PidNamespace>& ns,
+                      const ProcOptions& options);
 
 /// Text of one line or block of a task's files (proc_task_text.cpp). They return 0 or -errno.
 int proc_stat_text(Kernel& k, Task& t, bool whole_process, const PidNamespace* ns, std::string& out);

@@ -15,9 +15,12 @@
 
 namespace rkperf::os {
 
+class FsNotify;
+
 class FsServices {
   public:
     virtual ~FsServices() = default;
+    virtual FsNotify& notify() = 0; ///< who watches files
     /// For the constructors of files and wait queues.
     virtual Kernel& kernel() = 0;
     virtual PageAllocator& pages() = 0;

@@ -4,6 +4,7 @@
 
 #include "sim/os/fs/anon_files.h"
 #include "sim/os/fs/dev_files.h"
+#include "sim/os/fs/inotify.h"
 #include "sim/os/fs/locks.h"
 #include "sim/os/fs/pipe.h"
 #include "sim/os/fs/walk.h"
@@ -205,8 +206,10 @@ int VfsImpl::open_dentry(const DentryPtr& d, std::uint32_t flags, bool created, 
         out = nullptr;
         return -EPERM;
     }
-    if (flags & abi::o_trunc && n.is(S_IFREG) && !created)
+    if (flags & abi::o_trunc && n.is(S_IFREG) && !created) {
         if (const int err = n.set_size(0); err) return err;
+        notify().file(d, inotify::modify);
+    }
     return 0;
 }
 
@@ -279,6 +282,7 @@ std::int64_t VfsImpl::open_how(int dirfd, std::string_view path, const abi::open
         FsFrame g(*s_, KernelSymbol::vfs_create);
         if (const int no = p.dir->node->create(p.name, mode, 0, n); no) return no;
     }
+    notify().name(*p.dir->node, p.name, inotify::create, false);
     return open_dentry(p.dir->adopt(p.name, n), flags, true, out);
 }
 
@@ -315,7 +319,7 @@ int VfsImpl::access_found(const Found& what, int mode, const Credentials& cred) 
     Node& n = *what.dentry->node;
     if (mode & kMayWrite && what.dentry->mount->read_only && (n.is(S_IFREG) || n.is_dir() || n.is(S_IFLNK)))
         return -EROFS;
-    return mode ? n.permission(mode, cred) : 0;
+    return n.permission(mode, cred);
 }
 
 int VfsImpl::faccessat(int dirfd, std::string_view path, int mode, int flags) {

@@ -89,6 +89,7 @@ class VfsImpl final : public Vfs {
     std::int64_t open_how(int dirfd, std::string_view path, const abi::open_how& how, FileHandle& out);
 
     FsServices& services() { return *s_; }
+    FsNotify& notify() { return s_->notify(); }
     const std::vector<std::unique_ptr<Mount>>& mounts() const { return mounts_; }
     DentryPtr root() const { return root_->root; }
     /// Mounts a node at a guest path; missing folders on the way are made up, and seen by the guest only.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making, removing and renaming names; changing attributes.
+#include "sim/os/fs/inotify.h"
 #include "sim/os/fs/vfs_impl.h"
 #include "sim/os/fs/walk.h"
 
@@ -37,7 +38,9 @@ int VfsImpl::mkdirat(int dirfd, std::string_view path, std::uint32_t mode) {
     if (err != -ENOENT) return err;
     if (const int no = may_create(p); no) return no;
     NodePtr n;
-    return p.dir->node->create(p.name, S_IFDIR | (mode & ~s_->fs().umask & 01777), 0, n);
+    if (const int no = p.dir->node->create(p.name, S_IFDIR | (mode & ~s_->fs().umask & 01777), 0, n); no) return no;
+    notify().name(*p.dir->node, p.name, inotify::create, true);
+    return 0;
 }
 
 int VfsImpl::mknodat(int dirfd, std::string_view path, std::uint32_t mode, std::uint64_t dev) {
@@ -56,7 +59,9 @@ int VfsImpl::mknodat(int dirfd, std::string_view path, std::uint32_t mode, std::
     if (const int no = may_create(p); no) return no;
     if ((type == S_IFCHR || type == S_IFBLK) && !capable_of(s_->cred(), kCapMknod)) return -EPERM;
     NodePtr n;
-    return p.dir->node->create(p.name, type | (mode & ~s_->fs().umask & 07777), dev, n);
+    if (const int no = p.dir->node->create(p.name, type | (mode & ~s_->fs().umask & 07777), dev, n); no) return no;
+    notify().name(*p.dir->node, p.name, inotify::create, false);
+    return 0;
 }
 
 int VfsImpl::symlinkat(std::string_view target, int dirfd, std::string_view path) {
@@ -70,7 +75,9 @@ int VfsImpl::symlinkat(std::string_view target, int dirfd, std::string_view path
     if (err != -ENOENT) return err;
     if (p.slash) return -ENOENT;
     if (const int no = may_create(p); no) return no;
-    return p.dir->node->symlink(p.name, std::string(target));
+    if (const int no = p.dir->node->symlink(p.name, std::string(target)); no) return no;
+    notify().name(*p.dir->node, p.name, inotify::create, false);
+    return 0;
 }
 
 int VfsImpl::linkat(int odir, std::string_view from, int ndir, std::string_view to, int flags) {
@@ -90,7 +97,10 @@ int VfsImpl::linkat(int odir, std::string_view from, int ndir, std::string_view 
     if (const int no = may_create(p); no) return no;
     if (what.dentry->node->is_dir()) return -EPERM;
     if (what.dentry->node->stat().nlink == 0 && !what.dentry->node->linkable) return -ENOENT;
-    return p.dir->node->link(p.name, *what.dentry->node);
+    if (const int no = p.dir->node->link(p.name, *what.dentry->node); no) return no;
+    notify().link_count(*what.dentry->node);
+    notify().name(*p.dir->node, p.name, inotify::create, false);
+    return 0;
 }
 
 int VfsImpl::unlinkat(int dirfd, std::string_view path, int flags) {
@@ -111,6 +121,9 @@ int VfsImpl::unlinkat(int dirfd, std::string_view path, int flags) {
     if (const int err = may_delete(p, victim, directory); err) return err;
     if (const int err = p.dir->node->unlink(p.name, directory); err) return err;
     p.dir->forget(p.name);
+    if (!directory) notify().link_count(*victim->node);
+    notify().unlinked(std::move(victim));
+    notify().name(*p.dir->node, p.name, inotify::delete_, directory);
     return 0;
 }
 
@@ -155,6 +168,13 @@ int VfsImpl::renameat2(int odir, std::string_view from, int ndir, std::string_vi
         Dentry::exchange(old, there);
     else
         old->move(b.dir, b.name);
+    notify().renamed(*a.dir->node, a.name, *b.dir->node, b.name, old);
+    if (exchange) {
+        notify().renamed(*b.dir->node, b.name, *a.dir->node, a.name, there);
+    } else if (there) {
+        if (!there->node->is_dir()) notify().link_count(*there->node);
+        notify().unlinked(std::move(there));
+    }
     return 0;
 }
 
@@ -173,7 +193,9 @@ int VfsImpl::chmod_node(const DentryPtr& d, std::uint32_t mode) {
     const Credentials& c = s_->cred();
     const bool in_group = st.gid == c.fsgid || std::find(c.groups.begin(), c.groups.end(), st.gid) != c.groups.end();
     if (!in_group && !capable_of(c, kCapFsetid)) mode &= ~static_cast<std::uint32_t>(S_ISGID);
-    return d->node->chmod(mode & 07777);
+    if (const int err = d->node->chmod(mode & 07777); err) return err;
+    notify().file(d, inotify::attrib);
+    return 0;
 }
 
 int VfsImpl::chown_node(const DentryPtr& d, std::uint32_t uid, std::uint32_t gid) {
@@ -191,7 +213,9 @@ int VfsImpl::chown_node(const DentryPtr& d, std::uint32_t uid, std::uint32_t gid
         if (mode & S_IXGRP) mode &= ~static_cast<std::uint32_t>(S_ISGID);
         if (const int err = d->node->chmod(mode & 07777); err) return err;
     }
-    return d->node->chown(uid, gid);
+    if (const int err = d->node->chown(uid, gid); err) return err;
+    notify().file(d, inotify::attrib);
+    return 0;
 }
 
 int VfsImpl::utimes_node(const DentryPtr& d, const std::int64_t times[4]) {
@@ -210,7 +234,12 @@ int VfsImpl::utimes_node(const DentryPtr& d, const std::int64_t times[4]) {
             t[i] = static_cast<std::int64_t>(now / 1'000'000'000);
             t[i + 1] = static_cast<std::int64_t>(now % 1'000'000'000);
         }
-    return d->node->utimes(t);
+    const std::uint32_t what = t[3] == UTIME_OMIT   ? inotify::access
+                               : t[1] == UTIME_OMIT ? inotify::modify
+                                                    : inotify::attrib;
+    if (const int err = d->node->utimes(t); err) return err;
+    notify().file(d, what);
+    return 0;
 }
 
 int VfsImpl::fchmodat(int dirfd, std::string_view path, std::uint32_t mode) {
@@ -259,7 +288,9 @@ int VfsImpl::truncate(std::string_view path, std::uint64_t size) {
         s_->send_signal(SIGXFSZ);
         return -EFBIG;
     }
-    return n.set_size(size);
+    if (const int err = n.set_size(size); err) return err;
+    notify().file(what.dentry, inotify::modify);
+    return 0;
 }
 
 } // namespace rkperf::os

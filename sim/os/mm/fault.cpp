@@ -50,7 +50,7 @@ FaultResult AddressSpace::handle_fault(std::uint64_t addr, bool write, bool exec
     ke::PtRegs kernel_regs;
     ke::PtRegs* regs = &t.pt_regs;
     if (by == FaultBy::kernel) {
-        os_.fetch_caller_regs(kernel_regs);
+        os_.fault_regs(kernel_regs);
         regs = &kernel_regs;
     }
     const bool counted = by != FaultBy::populate;

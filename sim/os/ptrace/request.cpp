@@ -277,7 +277,7 @@ bool may_request(const Task& me, const Task& child, std::uint64_t request) {
 }
 
 std::int64_t sys_ptrace(Kernel& k, Task& t, const SyscallArgs& a) {
-    Frame f(k, KernelSymbol::__arm64_sys_ptrace);
+    Frame f(k, KernelSymbol::ptrace_request);
     k.charge(kCheckAttach);
     const std::uint64_t request = a[0];
     if (request == traceme) return ptrace_traceme(k, t);

@@ -154,7 +154,7 @@ std::uint64_t Signals::find_fpsimd(std::uint64_t frame) {
 }
 
 std::int64_t Signals::sigreturn() {
-    Frame fr(os_, KernelSymbol::__arm64_sys_rt_sigreturn);
+    Frame fr(os_, KernelSymbol::restore_sigframe);
     Task& t = os_.cur();
     const std::uint64_t frame = os_.user().x[a64::kSp];
     std::vector<std::uint8_t> f(kReserved), vectors(kFpsimdSize);

@@ -78,11 +78,11 @@ bool masks_debug(std::uint64_t pc) {
 
 // --- exceptions from the kernel itself (el1_dbg); its native code is entered at function granularity ---
 
-void Kernel::kernel_debug_exception(std::uint64_t addr, std::uint32_t esr, std::uint64_t pc) {
+void Kernel::kernel_debug_exception(std::uint64_t addr, std::uint32_t esr, std::uint64_t pc, CodeAt where) {
     PerCpu& p = here();
     const IrqGuard irq(*this);
     ke::PtRegs regs;
-    kernel_regs(regs, pc);
+    kernel_regs(regs, pc, where);
     p.debug_masked = true;
     {
         Frame f(*this, KernelSymbol::el1_dbg);
@@ -104,7 +104,7 @@ void Kernel::kernel_breakpoint(std::uint64_t pc) {
     PerCpu& p = here();
     cpu::DebugMonitor* debug = p.core->debug_monitor();
     if (p.debug_masked || !debug || !debug->kernel_breakpoint_matches(pc) || masks_debug(pc)) return;
-    kernel_debug_exception(pc, esr::make(esr::kBreakpointSame, esr::kDebugFault), pc);
+    kernel_debug_exception(pc, esr::make(esr::kBreakpointSame, esr::kDebugFault), pc, CodeAt::entry);
 }
 
 void Kernel::watch_user_access(std::uint64_t addr, std::size_t n, bool write) {
@@ -113,7 +113,7 @@ void Kernel::watch_user_access(std::uint64_t addr, std::size_t n, bool write) {
     std::uint64_t far = addr;
     if (p.debug_masked || !debug || !debug->kernel_access_matches(addr, n, write, far)) return;
     kernel_debug_exception(far, esr::make(esr::kWatchpointSame, esr::kDebugFault | (write ? esr::kWnR : 0)),
-                           p.core->present_pc());
+                           p.core->present_pc(), CodeAt::inside);
 }
 
 void Kernel::force_sig_fault(int signo, int code, std::uint64_t addr, std::uint32_t esr) {

@@ -28,8 +28,28 @@ std::array<const SyscallRow*, kMaxSyscalls> build_table() {
     return table;
 }
 
-void call(Kernel& k, Task& t, int nr) {
+/// The function of each system call; `count_` where syscall_events.def has none.
+constexpr auto kFunctions = [] {
+    std::array<KernelSymbol, kMaxSyscalls> functions{};
+    functions.fill(KernelSymbol::count_);
+#define X(nr, name, id, params) functions[nr] = KernelSymbol::__arm64_sys_##name;
+#include "kernel_events/trace/syscall_events.def"
+#undef X
+    return functions;
+}();
+
+std::int64_t call_function(Kernel& k, Task& t, const SyscallRow& row) {
     const a64::CpuState& u = k.user();
+    const auto run = [&] { return row.call(k, t, {u.x[0], u.x[1], u.x[2], u.x[3], u.x[4], u.x[5]}); };
+    const KernelSymbol function = kFunctions[static_cast<unsigned>(row.nr)];
+    if (function == KernelSymbol::count_) return run();
+    Frame f(k, function);
+    const std::int64_t result = run();
+    k.function_returns(result);
+    return result;
+}
+
+void call(Kernel& k, Task& t, int nr) {
     for (auto* o : k.observers()) o->syscall(k.this_cpu(), t, nr, true);
     std::int64_t result = -ENOSYS;
     const SyscallRow* row = find_syscall(nr);
@@ -37,7 +57,7 @@ void call(Kernel& k, Task& t, int nr) {
     {
         Frame f(k, KernelSymbol::invoke_syscall);
         if (row) {
-            result = row->call(k, t, {u.x[0], u.x[1], u.x[2], u.x[3], u.x[4], u.x[5]});
+            result = call_function(k, t, *row);
         } else {
             k.report_unknown_syscall(t, nr);
         }

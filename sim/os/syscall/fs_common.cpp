@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/syscall/fs_common.h"
 
+#include "sim/os/fs/inotify.h"
 #include "sim/os/fs/pipe.h"
 #include "sim/os/time/time_keeper.h"
 
@@ -141,12 +142,14 @@ std::int64_t write_from(Kernel& k, File& f, UserBuffers& from, std::optional<std
 
 std::int64_t do_read(Kernel& k, File& f, UserBuffers& to, std::optional<std::uint64_t> offset) {
     const std::int64_t n = read_to(k, f, to, offset);
+    if (n > 0) vfs_of(k).notify().accessed(f, false);
     vfs_of(k).account_io(k.cur().tgid, k.cur().pid, false, n);
     return n;
 }
 
 std::int64_t do_write(Kernel& k, File& f, UserBuffers& from, std::optional<std::uint64_t> offset) {
     const std::int64_t n = write_from(k, f, from, offset);
+    if (n > 0) vfs_of(k).notify().accessed(f, true);
     vfs_of(k).account_io(k.cur().tgid, k.cur().pid, true, n);
     return n;
 }

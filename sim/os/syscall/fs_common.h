@@ -64,6 +64,7 @@ std::span<const SyscallRow> fs_io_rows();
 std::span<const SyscallRow> fs_open_rows();
 std::span<const SyscallRow> fs_path_rows();
 std::span<const SyscallRow> fs_poll_rows();
+std::span<const SyscallRow> fs_watch_rows();
 std::span<const SyscallRow> fs_copy_rows();
 std::span<const SyscallRow> fs_socket_rows();
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading, writing, positions, sizes.
+#include "sim/os/fs/inotify.h"
 #include "sim/os/fs/page_cache.h"
 #include "sim/os/fs/pipe.h"
 #include "sim/os/syscall/fs_common.h"
@@ -139,13 +140,15 @@ std::int64_t sys_truncate(Kernel& k, Task&, const SyscallArgs& a) {
     return vfs_of(k).truncate(path, a[1]);
 }
 
-std::int64_t sys_ftruncate(Kernel&, Task& t, const SyscallArgs& a) {
+std::int64_t sys_ftruncate(Kernel& k, Task& t, const SyscallArgs& a) {
     if (static_cast<std::int64_t>(a[1]) < 0) return -EINVAL;
     const FileHandle file = file_of_fd(t, a[0]);
     if (!file) return -EBADF;
     const DentryPtr d = file->dentry();
     if (!d || !d->node->is(S_IFREG) || !file->writable()) return -EINVAL;
-    return file->truncate(a[1]);
+    if (const std::int64_t err = file->truncate(a[1]); err) return err;
+    vfs_of(k).notify().file(d, inotify::modify);
+    return 0;
 }
 
 std::int64_t sys_fallocate(Kernel& k, Task& t, const SyscallArgs& a) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that take paths, and what they do with descriptors.
+#include "sim/os/fs/inotify.h"
 #include "sim/os/ns/namespaces.h"
 #include "sim/os/syscall/fs_common.h"
 
@@ -308,6 +309,7 @@ std::int64_t sys_getdents64(Kernel& k, Task& t, const SyscallArgs& a) {
     std::vector<std::uint8_t> buffer(std::min<std::uint64_t>(a[2] & 0xffffffff, kMost));
     const std::uint64_t before = file->pos;
     const std::int64_t n = file->getdents64(buffer);
+    if (n >= 0) vfs_of(k).notify().accessed(*file, false);
     if (n <= 0) return n;
     k.charge(static_cast<std::uint32_t>(n) * 2); // filldir64, per byte
     if (k.put_user(a[1], buffer.data(), static_cast<std::size_t>(n))) {

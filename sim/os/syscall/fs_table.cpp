@@ -7,8 +7,8 @@ namespace rkperf::os {
 std::span<const SyscallRow> fs_syscalls() {
     static const std::vector<SyscallRow> rows = [] {
         std::vector<SyscallRow> all;
-        for (const auto part :
-             {fs_io_rows(), fs_open_rows(), fs_path_rows(), fs_poll_rows(), fs_copy_rows(), fs_socket_rows()})
+        for (const auto part : {fs_io_rows(), fs_open_rows(), fs_path_rows(), fs_poll_rows(), fs_watch_rows(),
+                                fs_copy_rows(), fs_socket_rows()})
             all.insert(all.end(), part.begin(), part.end());
         return all;
     }();

@@ -191,24 +191,14 @@ std::int64_t sys_waitid(Kernel& k, Task& t, const SyscallArgs& a) {
     return 0;
 }
 
-std::int64_t task_number(Kernel& k, KernelSymbol entry, std::int64_t number) {
-    Frame outer(k, entry);
-    {
-        Frame inner(k, KernelSymbol::__task_pid_nr_ns);
-        k.function_returns(number);
-    }
+std::int64_t task_number(Kernel& k, std::int64_t number) {
+    Frame f(k, KernelSymbol::__task_pid_nr_ns);
     k.function_returns(number);
     return number;
 }
-std::int64_t sys_getpid(Kernel& k, Task& t, const SyscallArgs&) {
-    return task_number(k, KernelSymbol::__arm64_sys_getpid, pid_vnr(t, t.tgid));
-}
-std::int64_t sys_gettid(Kernel& k, Task& t, const SyscallArgs&) {
-    return task_number(k, KernelSymbol::__arm64_sys_gettid, pid_vnr(t, t.pid));
-}
-std::int64_t sys_getppid(Kernel& k, Task& t, const SyscallArgs&) {
-    return task_number(k, KernelSymbol::__arm64_sys_getppid, pid_vnr(t, t.parent->tgid));
-}
+std::int64_t sys_getpid(Kernel& k, Task& t, const SyscallArgs&) { return task_number(k, pid_vnr(t, t.tgid)); }
+std::int64_t sys_gettid(Kernel& k, Task& t, const SyscallArgs&) { return task_number(k, pid_vnr(t, t.pid)); }
+std::int64_t sys_getppid(Kernel& k, Task& t, const SyscallArgs&) { return task_number(k, pid_vnr(t, t.parent->tgid)); }
 
 std::int64_t sys_setpgid(Kernel& k, Task& t, const SyscallArgs& a) {
     const int group = static_cast<int>(a[1]) ? static_cast<int>(a[1]) : static_cast<int>(a[0]);

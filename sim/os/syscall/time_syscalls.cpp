@@ -141,6 +141,7 @@ std::int64_t sys_times(Kernel& k, Task& t, const SyscallArgs& a) {
 }
 
 std::int64_t sleep_until(Kernel& k, Task& t, std::uint64_t deadline, bool relative, std::uint64_t rem) {
+    Frame f(k, KernelSymbol::do_nanosleep);
     for (;;) {
         t.state = TaskState::interruptible;
         if (Signals::pending(t)) {

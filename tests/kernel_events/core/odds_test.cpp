@@ -223,6 +223,7 @@ TEST_CASE("room for frames and for markers is counted apart", "[CC-004][CC-011][
     Ring ring(w, fd, 1);
     PtRegs kernel{};
     kernel.pc = 0xffff800008000000;
+    kernel.regs[29] = FakeKernel::kKernelStack;
     kernel.pstate = 5;
     w.k.kernel_frames = {0xffff800008000010, 0xffff800008000020, 0xffff800008000030, 0xffff800008000040};
     w.perf.perf_sw_event(PERF_COUNT_SW_PAGE_FAULTS, 1, &kernel, 0);

@@ -2,6 +2,8 @@
 #include "kernel_events/pmu/armv8_pmuv3.h"
 #include "tests/kernel_events/fixture.h"
 
+#include <utility>
+
 using namespace rkperf;
 using namespace rkperf::ke;
 using namespace rkperf::ke::test;
@@ -210,6 +212,20 @@ TEST_CASE("pairs of counters for 64 bits",
     w.must_open(l, 0, -1, lead);
     w.must_open(l, 0, -1, lead);
     CHECK(w.try_open(l, 0, -1, lead) == EINVAL);
+}
+
+TEST_CASE("a pair whose low half wraps between the two reads is short until it is read again",
+          "[PMUV3-024][PMUV3-025]") {
+    World w;
+    const int fd = w.must_open(long_event(kInstructions));
+    FakePmuRegs& r = regs(w);
+    w.k.count(0, kInstructions, 0xfffffff0);
+    const std::uint64_t before = w.count(fd);
+    r.after_read = [&, done = false](SysReg reg) mutable {
+        if (reg == sysreg::PMEVCNTR_EL0(1) && !std::exchange(done, true)) w.k.count(0, kInstructions, 0x20);
+    };
+    CHECK(w.count(fd) == before + 0x20 - 0x100000000);
+    CHECK(w.count(fd) == before + 0x20);
 }
 
 TEST_CASE("group limits", "[ARMPMU-011][ARMPMU-012][ARMPMU-013][ARMPMU-015][CORE-150]") {

@@ -3,6 +3,7 @@
 // nothing ends is interrupted by a signal.
 #pragma once
 
+#include "sim/os/fs/inotify.h"
 #include "sim/os/fs/services.h"
 #include "sim/os/fs/vfs_impl.h"
 #include "tests/sim/os/fs/fake_core.h"
@@ -24,6 +25,7 @@ class FakeServices final : public FsServices {
         cred_.cap_effective = cred_.cap_permitted = ~0ull >> 23;
     }
     Kernel& kernel() override { return fake_kernel(); }
+    FsNotify& notify() override { return notify_; }
     PageAllocator& pages() override { return pages_; }
     const Credentials& cred() override { return cred_; }
     FdTable& files() override { return files_; }
@@ -70,6 +72,7 @@ class FakeServices final : public FsServices {
     std::uint64_t now{1'700'000'000'000'000'000}, file_limit{~0ull};
 
   private:
+    FsNotify notify_{*this};
     mem::PhysicalMemory memory_;
     PageAllocator pages_;
     Credentials cred_;
