@@ -23,8 +23,11 @@ bool asleep(const Task& t) {
 /// Frames of a sleeping task without the scheduler's own, innermost first.
 std::vector<const Task::Frame*> frames_of(const Task& t) {
     std::vector<const Task::Frame*> out;
+    const auto of_scheduler = [](KernelSymbol f) {
+        return f == KernelSymbol::__schedule || f == KernelSymbol::schedule;
+    };
     for (auto f = t.kstack.rbegin(); f != t.kstack.rend(); ++f)
-        if (!out.empty() || f->symbol != KernelSymbol::__schedule) out.push_back(&*f);
+        if (!out.empty() || !of_scheduler(f->symbol)) out.push_back(&*f);
     return out;
 }
 
