@@ -96,7 +96,22 @@ void CoreBase::flush() const {
         return;
     }
     user_counts_ = state_ != nullptr;
-    if (cycle_ == flushed_cycle_ && !counted_ && !counted_nodes_ && !fast_.any()) return; // no instruction since
+    const bool executed = counted_ || counted_nodes_ || fast_.any();
+    if (!executed && cycle_ == flushed_cycle_) return; // no instruction since
+    if (executed || (fast_.unaligned[0] | fast_.unaligned[1])) flush_executed(row);
+    feed(Lane::cycle, cycle_ - flushed_cycle_);
+    flushed_cycle_ = cycle_;
+    if (stalls_.count == stalls_.flushed) return;
+    for (unsigned s = 0; s < kStalls; ++s) feed(static_cast<Lane>(kFirstStall + s), stalls_.count[s] - stalls_.flushed[s]);
+    stalls_.flushed = stalls_.count;
+}
+
+/// What the fast path has counted at EL0.
+void CoreBase::flush_executed(EventTotals::Row& row) const {
+    const auto feed = [&](Lane lane, std::uint64_t n) {
+        if (n == 0) return;
+        for (EventNumber e : lane_map_.events(lane)) row[e] += n;
+    };
     for (; counted_nodes_; counted_nodes_ = counted_nodes_->counted_before) {
         ReplayNode& n = *counted_nodes_;
         fast_.lanes.add(n.block->lanes, n.executions);
@@ -124,12 +139,6 @@ void CoreBase::flush() const {
     feed(Lane::write_unaligned, fast_.unaligned[1]);
     feed(Lane::branch_taken, fast_.taken);
     fast_ = FastCounts{};
-    feed(Lane::cycle, cycle_ - flushed_cycle_);
-    flushed_cycle_ = cycle_;
-    for (unsigned s = 0; s < kStalls; ++s) {
-        feed(static_cast<Lane>(kFirstStall + s), stalls_.count[s] - stalls_.flushed[s]);
-        stalls_.flushed[s] = stalls_.count[s];
-    }
 }
 
 void CoreBase::flush_kernel() const {
