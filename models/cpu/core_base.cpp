@@ -375,7 +375,21 @@ void CoreBase::yield() {
         if (simple_) exclusive_.valid = false;
         sc_core::wait(to_sc_time(horizon - global));
     }
+    if (held()) stand_still();
     quantum_end_ = std::max(horizon + quantum_, now() + Picoseconds(1));
+}
+
+void CoreBase::stand_still() {
+    if (simple_) exclusive_.valid = false;
+    while (held()) hold_->wait_for_release();
+    const Picoseconds t(sc_core::sc_time_stamp().value());
+    if (t <= now()) return;
+    clock_.resume_at(Cycles(cycle_), t);
+    clock_changed();
+    // No cycle before this one has a time any more.
+    if (!state_) return;
+    mem_issue_ = mem_ready_ = horizon_ = cycle_;
+    stood_still_ = true;
 }
 
 void CoreBase::sync() {
@@ -447,6 +461,7 @@ void CoreBase::wait_for_interrupt() {
             sc_core::wait(to_sc_time(wake - global), irq_event_);
         }
         waiting_ = false;
+        while (held()) hold_->wait_for_release();
         const Picoseconds t(sc_core::sc_time_stamp().value());
         if (t > now() && quirks_.cycles_stand_in_wfi) {
             clock_.resume_at(Cycles(cycle_), t); // the clock stood still: the same cycle begins at the present time
@@ -585,6 +600,10 @@ CoreBase::Next CoreBase::user_boundary(const DecodedOp* op) {
         state_->stop = Stop::none;
         relookup_ = true;
     }
+    if (debug_active_ && held()) {
+        stand_still();
+        return user_boundary(nullptr); // others have run
+    }
     const bool lost = relookup_;
     relookup_ = false;
     return lost ? Next::relookup : Next::resume;
@@ -593,7 +612,7 @@ CoreBase::Next CoreBase::user_boundary(const DecodedOp* op) {
 bool CoreBase::budget_exhausted(const Block& block, unsigned from, bool boundary) {
     if (page_armed_) {
         if (debug_->may_stop(state_->pc, (block.size - from) * 4u)) {
-            if (!boundary && debug_->breakpoint_matches(state_->pc)) {
+            if (!boundary && (debug_->breakpoint_matches(state_->pc) || held())) {
                 budget_ = 0; // the block comes again
                 return true;
             }

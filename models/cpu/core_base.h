@@ -6,6 +6,7 @@
 #include "models/cpu/branch_predictor.h"
 #include "models/cpu/code_cache.h"
 #include "models/cpu/core.h"
+#include "models/cpu/core_hold.h"
 #include "models/cpu/core_quirks.h"
 #include "models/cpu/core_tables.h"
 #include "models/cpu/execution_mode.h"
@@ -40,7 +41,10 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     void set_software(Software& software) override { software_ = &software; }
     void set_overflow_monitor(OverflowMonitor& pmu) override { monitor_ = &pmu; }
     void add_deadline_source(DeadlineSource& source) override { sources_.push_back({&source, {}}); }
-    void set_debug_monitor(DebugMonitor& debug) override { debug_ = &debug; }
+    void set_debug_monitor(DebugMonitor& debug) override {
+        debug_ = &debug;
+        hold_ = dynamic_cast<CoreHold*>(&debug);
+    }
     DebugMonitor* debug_monitor() override { return debug_; }
     void debug_changed() override;
     Cycles cycle() const override { return Cycles(cycle_); }
@@ -204,6 +208,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     unsigned page_changes_{};
     std::uint64_t barrier_until_{};
     bool relookup_{};
+    bool stood_still_{};                           ///< nothing is in flight any more
     bool functional_{};                            ///< fast-forward: not timed
     std::uint64_t accounted_{};                    ///< cycle_ up to which account() has reported
     std::vector<FunctionalPage> functional_pages_; ///< kFunctionalPages of them in fast-forward
@@ -272,6 +277,9 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     /// The fetch page or what is armed has changed.
     void look_at_page();
     void yield();
+    bool held() const { return hold_ && hold_->held(); }
+    /// Until it may go on: the present cycle is then the one that begins.
+    void stand_still();
     /// Boundary at EL1: settle, and take an interrupt or yield if unmasked.
     void kernel_boundary();
     void take_irq_at_el1();
@@ -355,6 +363,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     OverflowMonitor* monitor_{};
     std::vector<Source> sources_;
     DebugMonitor* debug_{};
+    CoreHold* hold_{}; ///< the same, if it can hold the core
     bool debug_active_{}, watching_{};
     /// The present fetch page may hold an instruction to stop at: budget_ is 0 so that every block is looked at, and
     /// reserve_ is the true budget.

@@ -180,15 +180,15 @@ class Stub(unittest.TestCase):
         # CPU 4 is thread 5. What is held neither counts on nor loses anything.
         program = os.path.join(self.folder, "two")
         subprocess.run([CC, "-O1", "-g", "-static", "-pthread", "-o", program, str(HERE / "gdb_two.c")], check=True)
-        run = subprocess.Popen([RKPERF, "run", "--quiet", "--gdb", "unix:" + program + ".socket", "--", program],
-                               cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        run = subprocess.Popen([RKPERF, "run", "--quiet", "--quantum", "200ns", "--gdb", "unix:" + program + ".socket", "--",
+                                program], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(run.kill)
         run.stderr.readline()
-        show = r'printf "%s: mine %d others %d\n", "{}", mine, others'.format
+        show = r'printf "{}: mine %d others %d\n", mine, others'.format
         text = self.gdb(program + ".socket", "break turn", "continue", "info threads", "delete", "set scheduler-locking on", show("held"),
-                        "stepi 500", show("after steps"), "tbreak turn if mine >= 40", "continue", show("after continue"),
-                        "set scheduler-locking step", "stepi", show("after a step"), "set scheduler-locking off", "stepi 500",
-                        show("free"), "continue", program=program)
+                        "stepi 100", show("after steps"), "tbreak turn", "continue", "tbreak turn", "continue", show("after continue"),
+                        "set scheduler-locking step", "stepi", show("after a step"), "set scheduler-locking off",
+                        "tbreak turn", "continue", show("free"), "continue", program=program)
         out, errors = run.communicate(timeout=200)
         seen = {m[1]: (int(m[2]), int(m[3])) for m in re.finditer(r"^([a-z ]+): mine (\d+) others (\d+)$", text, re.M)}
         self.assertEqual(len(seen), 5, text + errors)
@@ -198,9 +198,9 @@ class Stub(unittest.TestCase):
         for name in ("after steps", "after continue", "after a step"):
             self.assertEqual(seen[name][1], others, text)
         self.assertGreater(seen["after steps"][0], seen["held"][0])
-        self.assertGreaterEqual(seen["after continue"][0], 40)
+        self.assertGreaterEqual(seen["after continue"][0], 2000)
         self.assertGreater(seen["free"][1], others, text)
-        self.assertEqual(out, "2000, the other too\n")
+        self.assertEqual(out, "40000, the other too\n")
         self.assertEqual(run.returncode, 0, errors)
 
     def test_monitor_commands(self):

@@ -22,14 +22,16 @@ static void* other(void* unused) {
     return unused;
 }
 
-__attribute__((noinline)) void turn(void) { mine++; }
+__attribute__((noinline)) void turn(void) {
+    for (int i = 0; i < 1000; i++) mine++;
+}
 
 int main(void) {
     pthread_t t;
     pin(4);
     pthread_create(&t, NULL, other, NULL);
     while (!go || others < 1000) {}
-    for (int i = 0; i < 2000; i++) turn();
+    for (int i = 0; i < 40; i++) turn();
     end = 1;
     pthread_join(t, NULL);
     printf("%ld, %s\n", mine, others > 1000 ? "the other too" : "alone");
