@@ -102,7 +102,8 @@ void CoreBase::flush() const {
     feed(Lane::cycle, cycle_ - flushed_cycle_);
     flushed_cycle_ = cycle_;
     if (stalls_.count == stalls_.flushed) return;
-    for (unsigned s = 0; s < kStalls; ++s) feed(static_cast<Lane>(kFirstStall + s), stalls_.count[s] - stalls_.flushed[s]);
+    for (unsigned s = 0; s < kStalls; ++s)
+        feed(static_cast<Lane>(kFirstStall + s), stalls_.count[s] - stalls_.flushed[s]);
     stalls_.flushed = stalls_.count;
 }
 

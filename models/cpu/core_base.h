@@ -394,7 +394,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     std::uint64_t kernel_pc_{};
     std::uint64_t kernel_function_{}, kernel_function_bytes_{}; ///< of the work being charged
     std::uint64_t kernel_cycles_{};                             ///< what is left of a cycle, in 1/kKernelRate
-    std::vector<KernelCharge> kernel_charges_; ///< remembered ones, by hash; made at the first
+    std::vector<KernelCharge> kernel_charges_;                  ///< remembered ones, by hash; made at the first
     mutable KernelCharge* passed_{}; ///< charges whose counts are still to be added, the last one first
     /// Things lost so far that kernel code may have left in L1I and instruction TLB, in the L1D, and in the data TLB.
     std::uint64_t code_losses_{1}, data_losses_{1}, page_losses_{1};

@@ -112,7 +112,8 @@ Server::Reply Server::handle(std::string_view packet) {
         case 'c':
         case 's':
             if (f.empty()) {
-                target_.resume(packet[0] == 's' ? std::optional(cpu_) : std::nullopt, std::vector<bool>(target_.cpus()));
+                target_.resume(packet[0] == 's' ? std::optional(cpu_) : std::nullopt,
+                               std::vector<bool>(target_.cpus()));
                 reply.send = false;
                 reply.running = true;
             } else {

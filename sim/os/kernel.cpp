@@ -22,8 +22,8 @@
 namespace rkperf::os {
 
 struct Kernel::Private {
-    std::vector<const void*> processes;     ///< SystemC process of each core
-    int cpus_up{}; ///< CPUs whose part of the GIC is set up
+    std::vector<const void*> processes; ///< SystemC process of each core
+    int cpus_up{};                      ///< CPUs whose part of the GIC is set up
     bool booted{};
     bool ended{};
     int interrupts{};

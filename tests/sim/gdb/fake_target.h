@@ -16,7 +16,7 @@ class FakeTarget final : public Target {
     Registers regs[2];
     std::vector<std::uint8_t> memory = std::vector<std::uint8_t>(kBytes);
     std::vector<std::tuple<PointKind, std::uint64_t, std::uint64_t>> points;
-    std::vector<int> resumed;       ///< CPU that steps, -1 for none
+    std::vector<int> resumed;        ///< CPU that steps, -1 for none
     std::vector<unsigned> held_back; ///< each time: a bit for each CPU that was held
     bool detached{}, killed{}, writable{true};
     std::string said, file = "a file";

@@ -30,7 +30,8 @@ int main(void) {
     pthread_t t;
     pin(4);
     pthread_create(&t, NULL, other, NULL);
-    while (!go || others < 1000) {}
+    while (!go || others < 1000) {
+    }
     for (int i = 0; i < 40; i++) turn();
     end = 1;
     pthread_join(t, NULL);
