@@ -123,6 +123,8 @@ class FetchContext {
     virtual bool read_user(void* to, std::uint64_t from, std::size_t n) = 0;
     /// A string of at most `max` bytes with its NUL; false: a fault.
     virtual bool read_string(std::uint64_t from, std::size_t max, bool user, std::string& out) = 0;
+    /// Whether a string in the definition itself can be had.
+    virtual bool reads_definition() const { return true; }
     virtual std::uint64_t file_address(std::uint64_t offset) { return offset; }
     virtual std::string symbol_text(std::uint64_t address) = 0;
     virtual std::string comm() = 0;

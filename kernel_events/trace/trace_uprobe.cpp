@@ -40,6 +40,7 @@ class UserFetch final : public FetchContext {
         }
         return true; // cut off
     }
+    bool reads_definition() const override { return false; } ///< Linux looks for it in the program's memory
     std::uint64_t file_address(std::uint64_t offset) override { return base_ + offset; }
     std::string symbol_text(std::uint64_t address) override {
         char text[32];
