@@ -89,7 +89,8 @@ int Kprobes::register_kprobe(Kprobe& p) {
     p.offset = place->offset;
     if (std::find(kBlacklist.begin(), kBlacklist.end(), p.symbol) != kBlacklist.end()) return -EINVAL;
     p.addr = k_.kernel_symbol_address(p.symbol) + p.offset;
-    if (p.ret_handler && !p.maxactive) p.maxactive = static_cast<unsigned>(std::popcount(k_.cpu_possible_mask()));
+    if (p.ret_handler && !p.maxactive)
+        p.maxactive = std::max(10u, 2 * static_cast<unsigned>(std::popcount(k_.cpu_possible_mask())));
     probes_[static_cast<unsigned>(p.symbol)].push_back(&p);
     arm(p.symbol);
     return 0;

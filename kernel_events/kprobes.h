@@ -30,7 +30,7 @@ struct Kprobe {
     std::uint64_t addr{};
     std::function<void(Kprobe&, PtRegs&)> pre_handler;
     std::function<void(Kprobe&, std::uint64_t ret_addr, PtRegs&)> ret_handler;
-    unsigned maxactive{}; ///< calls under way that a return probe follows; 0: as many as there are CPUs
+    unsigned maxactive{}; ///< calls under way that a return probe follows; 0: 10, or two for each CPU if that is more
     unsigned active{};
     bool disabled{}; ///< registered, but not armed
     std::uint64_t nmissed{};

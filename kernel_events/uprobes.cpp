@@ -153,7 +153,8 @@ int Uprobes::uprobe_register(const std::shared_ptr<ProbedInode>& inode, std::uin
                              std::uint64_t ref_ctr_offset, UprobeConsumer& uc) {
     if (!uc.handler && !uc.ret_handler) return -EINVAL;
     if (!inode->readable_pages()) return -EIO;
-    if (offset > inode->size()) return -EINVAL;
+    // a loff_t: an offset with bit 63 set is before the file's end
+    if (static_cast<std::int64_t>(offset) > static_cast<std::int64_t>(inode->size())) return -EINVAL;
     if (offset % UPROBE_SWBP_INSN_SIZE) return -EINVAL;
     if (ref_ctr_offset % sizeof(std::uint16_t)) return -EINVAL;
     KernelFrame frame(k_, KernelSymbol::__uprobe_register);

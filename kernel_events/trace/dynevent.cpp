@@ -86,8 +86,9 @@ int DynEvents::release_all(std::span<DynEventKind* const> kinds) {
 
 int DynEvents::release(std::vector<std::string> argv, std::span<DynEventKind* const> kinds) {
     std::string_view event = argv[0];
-    if (!event.starts_with("-:")) return -EINVAL;
-    event.remove_prefix(2);
+    const auto colon = event.find(':');
+    if (colon == std::string_view::npos || (event[0] == '-' && colon != 1)) return -EINVAL;
+    event.remove_prefix(colon + 1);
     std::string_view system;
     if (const auto slash = event.find('/'); slash != std::string_view::npos) {
         system = event.substr(0, slash);
@@ -108,7 +109,8 @@ int DynEvents::release(std::vector<std::string> argv, std::span<DynEventKind* co
 int DynEvents::run(std::string_view line, std::span<DynEventKind* const> kinds) {
     std::vector<std::string> argv = split_words(line.substr(0, line.find('#')));
     if (argv.empty()) return 0;
-    if (argv[0][0] == '-') return release(std::move(argv), kinds);
+    // dynamic_events, where all kinds are, has a second way to write it
+    if (argv[0][0] == '-' || (argv[0][0] == '!' && kinds.size() > 1)) return release(std::move(argv), kinds);
     const MutexGuard lock(events_.event_mutex());
     int result = -ECANCELED;
     for (DynEventKind* kind : kinds)

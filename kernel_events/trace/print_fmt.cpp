@@ -215,8 +215,13 @@ class Reader {
         if (!take("(")) throw BadFormat("unknown name");
         if (w == "__get_str" || w == "__get_dynamic_array" || w == "__get_rel_str") {
             const std::string_view name = word();
+            std::size_t index = 0;
+            if (take("[")) {
+                index = static_cast<std::size_t>(expression().number);
+                expect("]");
+            }
             expect(")");
-            return {0, dynamic_text(name)};
+            return {0, dynamic_text(name, index)};
         }
         if (w == "__get_bitmask") {
             const std::string_view name = word();
@@ -272,20 +277,27 @@ class Reader {
     static std::size_t element_size(const TraceField& f) {
         const auto bracket = f.type.find('[');
         if (bracket == std::string::npos) throw BadFormat("no array");
+        // Of a probe's array the type gives no length, but its name the bits of an element: "u16[]".
+        if (f.type.ends_with("[]")) {
+            std::size_t bits = 0;
+            for (const char c : f.type.substr(1, bracket - 1)) bits = bits * 10 + static_cast<std::size_t>(c - '0');
+            if (bits != 8 && bits != 16 && bits != 32 && bits != 64) throw BadFormat("no array");
+            return bits / 8;
+        }
         const std::size_t n = std::stoul(f.type.substr(bracket + 1));
         if (!n) throw BadFormat("no array");
         return f.size / n;
     }
-    /// Offset and length of a __data_loc field.
-    std::pair<std::size_t, std::size_t> located(std::string_view name) const {
+    /// Offset and length of a __data_loc field, or of one in an array of them.
+    std::pair<std::size_t, std::size_t> located(std::string_view name, std::size_t index = 0) const {
         const TraceField& f = find(name);
-        const auto loc = static_cast<std::uint32_t>(load(f.offset, 4, false));
+        const auto loc = static_cast<std::uint32_t>(load(f.offset + 4 * index, 4, false));
         std::size_t offset = loc & 0xffff;
         if (f.filter_type == FilterType::rdyn_string) offset += f.offset + 4;
         return {offset, loc >> 16};
     }
-    std::string dynamic_text(std::string_view name) const {
-        const auto [offset, length] = located(name);
+    std::string dynamic_text(std::string_view name, std::size_t index) const {
+        const auto [offset, length] = located(name, index);
         return chars(offset, length);
     }
     /// As %*pb writes it: words of 32 bits in hex, the highest first.

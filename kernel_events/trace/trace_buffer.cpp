@@ -80,12 +80,28 @@ std::string probe_head(const TraceEventCall& call, std::span<const std::uint8_t>
 }
 
 /// A string that could not be read has no length.
+constexpr std::string_view kFault = "(fault)";
+
 void mark_faults(const TraceEventCall& call, std::span<const std::uint8_t> record, std::string& text) {
     for (const TraceField& f : call.fields) {
-        if (f.filter_type != FilterType::dyn_string || word_at(record, f.offset) >> 16 & 0xffff) continue;
-        const std::string shown = " " + f.name + "=\"\"";
-        if (const auto at = text.find(shown); at != text.npos)
-            text.replace(at, shown.size(), " " + f.name + "=(fault)");
+        if (!f.type.starts_with("__data_loc")) continue;
+        const bool array = f.type.ends_with("]") && !f.type.ends_with("[]");
+        const std::string shown = " " + f.name + (array ? "={" : "=");
+        std::size_t at = text.find(shown);
+        if (at == text.npos) continue;
+        at += shown.size();
+        for (unsigned i = 0; i < f.size / 4u; ++i) { // each in quotes, with a comma behind it
+            std::uint32_t loc = 0;
+            if (f.offset + 4 * i + sizeof loc > record.size()) break;
+            std::memcpy(&loc, record.data() + f.offset + 4 * i, sizeof loc);
+            const std::size_t offset = loc & 0xffff, length = loc >> 16;
+            if (!length) text.replace(at, 2, kFault);
+            const std::size_t chars = length && offset < record.size()
+                                          ? strnlen(reinterpret_cast<const char*>(record.data() + offset),
+                                                    std::min(length, record.size() - offset))
+                                          : 0;
+            at += (length ? chars + 2 : kFault.size()) + 1;
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::string_view kSystem = "kprobes", kLog = "trace_kprobe";
 constexpr unsigned kFlags = TRACE_EVENT_FL_KPROBE | TRACE_EVENT_FL_DYNAMIC;
+constexpr std::string_view kBadAddress = "Invalid probed address or symbol";
 constexpr std::uint64_t kTaskSize = 1ull << 48;
 constexpr std::uint64_t kMaxActiveMax = 4096; ///< KRETPROBE_MAXACTIVE_MAX
 
@@ -114,7 +116,8 @@ int TraceKprobes::create(std::vector<std::string> argv) {
     if (head.size() > 1 && std::isdigit(static_cast<unsigned char>(head[1]))) {
         if (!is_return) return parse.err(0, 1, "Maxactive is not for kprobe", -EINVAL);
         const std::string_view digits = head.substr(1, std::min(colon, head.size()) - 1);
-        if (digits.size() > MAX_EVENT_NAME_LEN - 1 || !parse_unsigned(digits, maxactive) || !maxactive)
+        if (digits.size() > MAX_EVENT_NAME_LEN - 1 || kstrtoul(digits, 0, maxactive) || !maxactive ||
+            maxactive > UINT_MAX)
             return parse.err(0, 1, "Invalid maxactive number", -EINVAL);
         if (maxactive > kMaxActiveMax) return parse.err(0, 1, "Maxactive is too big", -EINVAL);
     }
@@ -122,7 +125,7 @@ int TraceKprobes::create(std::vector<std::string> argv) {
     std::string name;
     unsigned flags = TPARG_FL_KERNEL;
     std::int64_t offset = 0;
-    const bool by_address = parse_unsigned(spec, address);
+    const bool by_address = !kstrtoul(spec, 0, address);
     if (by_address) {
         symbol = kprobes_.locate(address);
     } else {
@@ -134,17 +137,14 @@ int TraceKprobes::create(std::vector<std::string> argv) {
             is_return = true;
             name.resize(percent);
         }
-        if (const auto sign = name.find_first_of("+-"); sign != std::string::npos) {
-            if (!parse_signed(std::string_view(name).substr(name[sign] == '+' ? sign + 1 : sign), offset) || offset < 0)
-                return parse.err(1, 0, "Invalid probed address or symbol", -EINVAL);
-            name.resize(sign);
-        }
+        if (traceprobe_split_symbol_offset(name, offset) || offset < 0 || offset > UINT_MAX)
+            return parse.err(1, 0, kBadAddress, -EINVAL);
         bool known = false;
         symbol = function_at(k_, kprobes_, name, static_cast<std::uint64_t>(offset), known);
-        if (!known) return parse.err(1, 0, "Invalid probed address or symbol", -ENOENT);
+        if (!known && name.find(':') == std::string::npos) return parse.err(1, 0, kBadAddress, -ENOENT);
         if (Kprobes::ambiguous(name)) return parse.err(1, 0, "The symbol is not unique", -EADDRNOTAVAIL);
         if (symbol && !symbol->offset) flags |= TPARG_FL_FENTRY;
-        if (is_return && !(symbol && !symbol->offset))
+        if (is_return && symbol && symbol->offset)
             return parse.err(1, 0, "Retprobe address must be an function entry", -EINVAL);
     }
     if (is_return) flags |= TPARG_FL_RETURN;
@@ -166,21 +166,25 @@ int TraceKprobes::create(std::vector<std::string> argv) {
     tk->symbol = name;
     if (offset) tk->symbol.append("+").append(std::to_string(offset));
     tk->by_address = by_address;
+    tk->kprobe.addr = address;
     tk->kprobe.maxactive = static_cast<unsigned>(maxactive);
-    const SymbolLookup lookup = [this](std::string_view s) {
-        const auto found = Kprobes::find_symbol(s);
-        return found ? k_.kernel_symbol_address(*found) : 0;
-    };
     for (std::size_t i = 0; i + 2 < parse.argv.size() && i < MAX_TRACE_ARGS; ++i)
-        if (const int e = traceprobe_parse_probe_arg(parse, i, flags, lookup, tk->args, tk->size)) return e;
-    if (!symbol) return parse.err(1, 0, "Failed to register probe event", -EINVAL);
-    if (is_return && symbol->offset) return parse.err(1, 0, "Failed to register probe event", -EINVAL);
-    tk->kprobe.symbol = symbol->symbol;
-    tk->kprobe.offset = symbol->offset;
+        if (const int e = traceprobe_parse_probe_arg(parse, i, flags, tk->args, tk->size)) return e;
+    tk->at = symbol;
     return register_trace_kprobe(parse, std::move(tk));
 }
 
 int TraceKprobes::register_probe(TraceKprobe& tk) {
+    const SymbolLookup lookup = [this](std::string_view s) {
+        const auto found = Kprobes::find_symbol(s);
+        return found ? k_.kernel_symbol_address(*found) : 0;
+    };
+    for (ProbeArg& arg : tk.args)
+        if (const int e = traceprobe_update_arg(arg, lookup)) return e;
+    if (!tk.at) return tk.by_address && !tk.kprobe.addr ? -EINVAL : -ENOENT;
+    if (tk.is_return && tk.at->offset) return -EINVAL;
+    tk.kprobe.symbol = tk.at->symbol;
+    tk.kprobe.offset = tk.at->offset;
     tk.kprobe.disabled = !tk.event->enabled();
     const int e = kprobes_.register_kprobe(tk.kprobe);
     tk.registered = !e;
@@ -201,12 +205,22 @@ int TraceKprobes::register_trace_kprobe(ProbeParse& parse, std::unique_ptr<Trace
     tk->describe(kFlags);
     if (const int e = events_.trace_add_event_call(tk->event->call))
         return parse.err(0, 0, "Given group/event name is already used by another event", e);
-    if (const int e = register_probe(*tk)) {
+    if (const int e = register_or_wait(parse, *tk)) {
         events_.trace_remove_event_call(tk->event->call);
-        return parse.err(1, 0, "Failed to register probe event", e);
+        return e;
     }
     dynamic_.add(*this, std::move(tk));
     return 0;
+}
+
+/// A probe of an address or a module that is not there yet is kept: the module may come.
+int TraceKprobes::register_or_wait(ProbeParse& parse, TraceKprobe& tk) {
+    const int e = register_probe(tk);
+    if (e == -ENOENT && (tk.by_address || tk.symbol.find(':') != std::string::npos)) {
+        k_.pr_info("This probe might be able to register after target module is loaded. Continue.");
+        return 0;
+    }
+    return e ? parse.err(1, 0, e == -ENOENT ? kBadAddress : "Failed to register probe event", e) : 0;
 }
 
 int TraceKprobes::append(ProbeParse& parse, std::unique_ptr<TraceKprobe> tk, TraceKprobe& to) {
@@ -220,7 +234,7 @@ int TraceKprobes::append(ProbeParse& parse, std::unique_ptr<TraceKprobe> tk, Tra
         if (same) return parse.err(0, 0, "There is already the exact same probe event", -EEXIST);
     }
     tk->event = to.event;
-    if (const int e = register_probe(*tk)) return parse.err(1, 0, "Failed to register probe event", e);
+    if (const int e = register_or_wait(parse, *tk)) return e;
     tk->event->probes.push_back(tk.get());
     dynamic_.add(*this, std::move(tk));
     return 0;
@@ -259,7 +273,8 @@ int TraceKprobes::enable(TraceProbeEvent& event, TraceReg what) {
         case TraceReg::perf_unregister: event.flag_profile = false; break;
         default: break;
     }
-    for (TraceProbe* p : event.probes) kprobes_.set_enabled(static_cast<TraceKprobe*>(p)->kprobe, event.enabled());
+    for (TraceProbe* p : event.probes)
+        if (auto& tk = static_cast<TraceKprobe&>(*p); tk.registered) kprobes_.set_enabled(tk.kprobe, event.enabled());
     return 0;
 }
 
@@ -318,12 +333,11 @@ int TraceKprobes::perf_kprobe_init(PerfEvent& event, bool is_return) {
     } else {
         symbol = kprobes_.locate(event.attr.kprobe_addr);
     }
-    if (!symbol || (is_return && symbol->offset)) return -EINVAL;
     std::unique_ptr<TraceKprobe> tk = alloc(std::string(kSystem), func.empty() ? "DUMMY_EVENT" : func, is_return);
     tk->symbol = func;
     tk->by_address = func.empty();
-    tk->kprobe.symbol = symbol->symbol;
-    tk->kprobe.offset = symbol->offset;
+    tk->kprobe.addr = event.attr.kprobe_addr;
+    tk->at = symbol;
     tk->describe(kFlags);
     if (const int e = register_probe(*tk)) return e;
     const MutexGuard lock(events_.event_mutex());

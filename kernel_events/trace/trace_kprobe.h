@@ -10,6 +10,7 @@ namespace rkperf::ke {
 
 struct TraceKprobe final : TraceProbe {
     Kprobe kprobe;
+    std::optional<Kprobes::Place> at; ///< none: nothing is at the address, or the module is not there
     bool registered{};
     bool by_address{};
     std::string symbol;
@@ -32,6 +33,7 @@ class TraceKprobes final : public DynEventKind {
   private:
     std::unique_ptr<TraceKprobe> alloc(std::string group, std::string event, bool is_return);
     int register_probe(TraceKprobe& tk);
+    int register_or_wait(ProbeParse& parse, TraceKprobe& tk);
     void unregister_probe(TraceKprobe& tk);
     int register_trace_kprobe(ProbeParse& parse, std::unique_ptr<TraceKprobe> tk);
     int append(ProbeParse& parse, std::unique_ptr<TraceKprobe> tk, TraceKprobe& to);

@@ -30,7 +30,8 @@ constexpr std::array kFetchTypes{
     FetchType{"x64", 8, false, false, "0x%Lx", "u64"},
     FetchType{"symbol", 8, false, false, "%pS", "u64"},
 };
-constexpr std::string_view kDefaultType = "x64";
+constexpr std::string_view kDefaultType = "x64", kTooNested = "Dereference is too much nested";
+constexpr std::size_t kMaxOps = 15; ///< FETCH_INSN_MAX without the end
 
 constexpr std::array<std::string_view, 8> kReservedNames{"common_type",    "common_flags", "common_preempt_count",
                                                          "common_pid",     "common_tgid",  "__probe_ip",
@@ -40,7 +41,7 @@ const FetchType* find_fetch_type(std::string_view type) {
     if (type.starts_with('b')) { // a bit field: the container's size is behind the slash
         const auto slash = type.find('/');
         std::uint64_t bits = 0;
-        if (slash == std::string_view::npos || !parse_unsigned(type.substr(slash + 1), bits)) return nullptr;
+        if (slash == std::string_view::npos || kstrtoul(type.substr(slash + 1), 0, bits)) return nullptr;
         for (const unsigned n : {8u, 16u, 32u, 64u})
             if (bits == n) return find_fetch_type("u" + std::to_string(n));
         return nullptr;
@@ -65,19 +66,17 @@ int register_number(std::string_view name) {
 /// One argument's expression, from the outside in.
 class ArgParser {
   public:
-    ArgParser(ProbeParse& parse, std::size_t word, unsigned flags, const SymbolLookup& symbols)
-        : parse_(parse), word_(word), flags_(flags), symbols_(symbols) {}
+    ArgParser(ProbeParse& parse, std::size_t word, unsigned flags) : parse_(parse), word_(word), flags_(flags) {}
 
     int expression(std::string_view arg, std::size_t offs);
     std::vector<FetchInsn> code;
 
   private:
-    static constexpr std::size_t kMaxOps = 14; ///< FETCH_INSN_MAX without the end and what storing needs
     int fail(std::size_t offs, std::string_view text, int error = -EINVAL) {
         return parse_.err(word_, offs, text, error);
     }
     int push(FetchInsn insn, std::size_t offs) {
-        if (code.size() >= kMaxOps) return fail(offs, "Dereference is too much nested");
+        if (code.size() >= kMaxOps) return fail(offs, kTooNested);
         code.push_back(std::move(insn));
         return 0;
     }
@@ -89,7 +88,6 @@ class ArgParser {
     ProbeParse& parse_;
     std::size_t word_;
     unsigned flags_;
-    const SymbolLookup& symbols_;
 };
 
 int ArgParser::variable(std::string_view name, std::size_t offs) {
@@ -103,9 +101,7 @@ int ArgParser::variable(std::string_view name, std::size_t offs) {
     } else if (name == "stack") {
         insn.op = FetchOp::STACKP;
     } else if (name.starts_with("stack") && is_digit(name[5])) {
-        const auto digits = name.substr(5);
-        const auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
-        if (ec != std::errc{} || end != digits.data() + digits.size()) return fail(offs, kBad);
+        if (kstrtoul(name.substr(5), 10, n)) return fail(offs, kBad);
         if ((flags_ & TPARG_FL_KERNEL) && n > kMaxStack) return fail(offs, "Invalid stack number");
         insn.op = FetchOp::STACK;
         insn.param = static_cast<std::uint32_t>(n);
@@ -113,7 +109,7 @@ int ArgParser::variable(std::string_view name, std::size_t offs) {
         insn.op = FetchOp::COMM;
     } else if (name.starts_with("arg") && (flags_ & (TPARG_FL_KERNEL | TPARG_FL_FENTRY | TPARG_FL_RETURN)) ==
                                               (TPARG_FL_KERNEL | TPARG_FL_FENTRY)) {
-        if (!parse_unsigned(name.substr(3), n)) return fail(offs, kBad);
+        if (kstrtoul(name.substr(3), 10, n)) return fail(offs, kBad);
         if (!n || n > kMaxStack) return fail(offs, "Invalid argument number");
         insn.op = FetchOp::ARG;
         insn.param = static_cast<std::uint32_t>(n - 1);
@@ -127,24 +123,19 @@ int ArgParser::memory(std::string_view arg, std::size_t offs) {
     FetchInsn insn;
     insn.op = FetchOp::IMM;
     if (arg.size() > 1 && is_digit(arg[1])) {
-        if (!parse_unsigned(arg.substr(1), insn.immediate)) return fail(offs, "Invalid memory address");
+        if (const int e = kstrtoul(arg.substr(1), 0, insn.immediate)) return fail(offs, "Invalid memory address", e);
     } else if (arg.size() > 1 && arg[1] == '+') {
         if (flags_ & TPARG_FL_KERNEL) return fail(offs, "File offset is not available with kprobe");
         std::int64_t offset = 0;
-        if (!parse_signed(arg.substr(2), offset)) return fail(offs, "Invalid file offset value");
+        if (const int e = kstrtol(arg.substr(2), offset)) return fail(offs, "Invalid file offset value", e);
         insn.op = FetchOp::FOFFS;
         insn.immediate = static_cast<std::uint64_t>(offset);
     } else {
         if (!(flags_ & TPARG_FL_KERNEL)) return fail(offs, "Symbol is not available with uprobe");
-        std::string_view name = arg.substr(1);
-        std::int64_t offset = 0;
-        if (const auto at = name.find_first_of("+-"); at != std::string_view::npos) {
-            if (!parse_signed(name.substr(name[at] == '+' ? at + 1 : at), offset)) return -EINVAL;
-            name = name.substr(0, at);
-        }
-        const std::uint64_t address = symbols_ ? symbols_(name) : 0;
-        if (!address) return -ENOENT;
-        insn.immediate = address + static_cast<std::uint64_t>(offset);
+        FetchInsn symbol;
+        symbol.op = FetchOp::NOP_SYMBOL; // looked up when the probe is registered
+        symbol.data = std::string(arg.substr(1));
+        if (const int e = push(std::move(symbol), offs)) return e;
     }
     if (const int e = push(insn, offs)) return e;
     FetchInsn deref;
@@ -159,13 +150,12 @@ int ArgParser::dereference(std::string_view arg, std::size_t offs) {
     std::string_view rest = arg.substr(1);
     if (rest.starts_with('u')) {
         deref.op = FetchOp::UDEREF;
-        rest.remove_prefix(1);
-        ++offs;
+        rest.remove_prefix(1); // Linux's caret does not count the letter
     }
     const auto open = rest.find('(');
     if (open == std::string_view::npos) return fail(offs, "Dereference needs a brace");
     const std::string number = (sign == "-" ? "-" : "") + std::string(rest.substr(0, open));
-    if (!parse_signed(number, deref.offset)) return fail(offs, "Invalid dereference offset");
+    if (const int e = kstrtol(number, deref.offset)) return fail(offs, "Invalid dereference offset", e);
     offs += 1 + open + 1;
     rest.remove_prefix(open + 1);
     const auto close = rest.rfind(')');
@@ -188,12 +178,13 @@ int ArgParser::immediate(std::string_view arg, std::size_t offs) {
     }
     insn.op = FetchOp::IMM;
     std::int64_t value = 0;
-    const bool ok = !text.empty() && (is_digit(text[0]) ? parse_unsigned(text, insn.immediate)
-                                      : text[0] == '-'  ? parse_signed(text, value)
-                                      : text[0] == '+'  ? parse_signed(text.substr(1), value)
-                                                        : false);
-    if (!ok) return fail(offs + 1, "Invalid immediate value");
-    if (!is_digit(text[0])) insn.immediate = static_cast<std::uint64_t>(value);
+    const char first = text.empty() ? '\0' : text[0];
+    const int e = is_digit(first) ? kstrtoul(text, 0, insn.immediate)
+                  : first == '-'  ? kstrtol(text, value)
+                  : first == '+'  ? kstrtol(text.substr(1), value)
+                                  : -EINVAL;
+    if (e) return fail(offs + 1, "Invalid immediate value", e);
+    if (!is_digit(first)) insn.immediate = static_cast<std::uint64_t>(value);
     return push(insn, offs);
 }
 
@@ -222,10 +213,12 @@ bool parse_bitfield(std::string_view text, const FetchType& type, FetchInsn& ins
     const auto at = text.find('@'), slash = text.find('/');
     std::uint64_t width = 0, offset = 0;
     if (at == std::string_view::npos || slash == std::string_view::npos || at > slash) return false;
-    if (!parse_unsigned(text.substr(1, at - 1), width) || !width) return false;
-    if (!parse_unsigned(text.substr(at + 1, slash - at - 1), offset)) return false;
+    // simple_strtoul knows no sign
+    if (!is_digit(text[1]) || !is_digit(text[at + 1])) return false;
+    if (kstrtoul(text.substr(1, at - 1), 0, width) || !width) return false;
+    if (kstrtoul(text.substr(at + 1, slash - at - 1), 0, offset)) return false;
     const unsigned bits = type.size * 8;
-    if (width + offset > bits) return false;
+    if (width > bits || offset > bits - width) return false;
     insn.op = FetchOp::MOD_BF;
     insn.lshift = bits - static_cast<unsigned>(width + offset);
     insn.rshift = bits - static_cast<unsigned>(width);
@@ -245,7 +238,7 @@ int parse_array(ProbeParse& parse, std::size_t word, std::size_t base, std::stri
     if (close == std::string_view::npos) return parse.err(word, at + rest.size(), "Array is not closed", -EINVAL);
     if (close + 1 != rest.size()) return parse.err(word, at + close + 1, "Array has wrong suffix", -EINVAL);
     std::uint64_t n = 0;
-    if (!parse_unsigned(rest.substr(0, close), n) || !n || n > 0xffffffffu)
+    if (kstrtoul(rest.substr(0, close), 0, n) || !n || n > 0xffffffffu)
         return parse.err(word, at, "Invalid array size", -EINVAL);
     if (n > MAX_ARRAY_LEN) return parse.err(word, at, "Array number is too big", -EINVAL);
     arg.count = static_cast<unsigned>(n);
@@ -260,17 +253,19 @@ int add_store(ProbeParse& parse, std::size_t word, std::size_t base, std::size_t
     const auto is = [&](std::initializer_list<FetchOp> ops) {
         return std::find(ops.begin(), ops.end(), last.op) != ops.end();
     };
-    const auto store = [&](FetchOp op, bool in_place) {
-        if (in_place) {
-            arg.code.back().op = op;
-        } else {
-            FetchInsn insn;
-            insn.op = op;
-            arg.code.push_back(insn);
-        }
-        arg.code.back().size = type.size;
+    const auto append = [&](FetchInsn insn) {
+        if (arg.code.size() >= kMaxOps) return parse.err(word, base, kTooNested, -EINVAL);
+        arg.code.push_back(std::move(insn));
+        return 0;
     };
-    (void)base;
+    const auto store = [&](FetchOp op, bool in_place) {
+        if (!in_place)
+            if (const int e = append({})) return e;
+        arg.code.back().op = op;
+        arg.code.back().size = type.size;
+        return 0;
+    };
+    int error = 0;
     if (type.is_string) {
         const bool symstr = type.name == "symstr";
         if (symstr && !is({FetchOp::REG, FetchOp::STACK, FetchOp::RETVAL, FetchOp::ARG, FetchOp::DEREF}))
@@ -279,19 +274,21 @@ int add_store(ProbeParse& parse, std::size_t word, std::size_t base, std::size_t
             return parse.err(word, type_at, "String accepts only memory argument", -EINVAL);
         const bool value = symstr || arg.count || is({FetchOp::IMM, FetchOp::COMM, FetchOp::DATA});
         const bool user = type.name == "ustring" || (!value && last.op == FetchOp::UDEREF);
-        store(user ? FetchOp::ST_USTRING : symstr ? FetchOp::ST_SYMSTR : FetchOp::ST_STRING, !value);
+        error = store(user ? FetchOp::ST_USTRING : symstr ? FetchOp::ST_SYMSTR : FetchOp::ST_STRING, !value);
         arg.dynamic = true;
     } else if (last.op == FetchOp::DEREF) {
-        store(FetchOp::ST_MEM, true);
+        error = store(FetchOp::ST_MEM, true);
     } else if (last.op == FetchOp::UDEREF) {
-        store(FetchOp::ST_UMEM, true);
+        error = store(FetchOp::ST_UMEM, true);
     } else {
-        store(FetchOp::ST_RAW, false);
+        error = store(FetchOp::ST_RAW, false);
     }
+    if (error) return error;
     const FetchOp stored = arg.code.back().op;
     if (type_text.starts_with('b')) {
         FetchInsn bits;
-        if (!parse_bitfield(type_text, type, bits)) return parse.err(word, type_at, "Invalid bitfield", -EINVAL);
+        if (arg.code.size() >= kMaxOps || !parse_bitfield(type_text, type, bits))
+            return parse.err(word, type_at, "Invalid bitfield", -EINVAL);
         arg.code.push_back(bits);
     }
     if (arg.count) {
@@ -300,7 +297,7 @@ int add_store(ProbeParse& parse, std::size_t word, std::size_t base, std::size_t
         FetchInsn loop;
         loop.op = FetchOp::LP_ARRAY;
         loop.param = arg.count;
-        arg.code.push_back(loop);
+        if (const int e = append(loop)) return e;
     }
     FetchInsn end;
     end.op = FetchOp::END;
@@ -309,7 +306,7 @@ int add_store(ProbeParse& parse, std::size_t word, std::size_t base, std::size_t
 }
 
 int parse_arg_body(ProbeParse& parse, std::size_t word, std::size_t base, std::string_view body, unsigned flags,
-                   const SymbolLookup& symbols, ProbeArg& arg, unsigned& size) {
+                   ProbeArg& arg, unsigned& size) {
     if (body.size() > MAX_ARGSTR_LEN) return parse.err(word, base, "Argument expression is too long", -EINVAL);
     if (body.empty()) return parse.err(word, base, "No argument expression", -EINVAL);
     arg.comm = std::string(body);
@@ -332,7 +329,7 @@ int parse_arg_body(ProbeParse& parse, std::size_t word, std::size_t base, std::s
     arg.offset = size;
     size += arg.type->size * std::max(arg.count, 1u);
     if (size > MAX_PROBE_EVENT_SIZE) return parse.err(word, base, "Event too big (too many fields?)", -E2BIG);
-    ArgParser parser(parse, word, flags, symbols);
+    ArgParser parser(parse, word, flags);
     if (const int e = parser.expression(expression, base)) return e;
     arg.code = std::move(parser.code);
     return add_store(parse, word, base, type_at, arg, type);
@@ -342,27 +339,51 @@ int parse_arg_body(ProbeParse& parse, std::size_t word, std::size_t base, std::s
 
 // --- numbers and names ---
 
-bool parse_unsigned(std::string_view text, std::uint64_t& value) {
+int kstrtoul(std::string_view text, unsigned base, std::uint64_t& value) {
     if (text.starts_with('+')) text.remove_prefix(1);
-    int base = 10;
-    if (text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
-        base = 16;
-        text.remove_prefix(2);
-    } else if (text.size() > 1 && text[0] == '0') {
-        base = 8;
-    }
-    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-    return !text.empty() && ec == std::errc{} && end == text.data() + text.size();
+    if (text.ends_with('\n')) text.remove_suffix(1);
+    const auto hex = [&] {
+        return text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X') &&
+               std::isxdigit(static_cast<unsigned char>(text[2]));
+    };
+    if (!base) base = hex() ? 16 : text.starts_with('0') ? 8 : 10;
+    if (base == 16 && hex()) text.remove_prefix(2);
+    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value, static_cast<int>(base));
+    if (ec == std::errc::result_out_of_range) return -ERANGE;
+    return ec == std::errc{} && end == text.data() + text.size() ? 0 : -EINVAL;
 }
 
-bool parse_signed(std::string_view text, std::int64_t& value) {
+int kstrtol(std::string_view text, std::int64_t& value) {
     const bool negative = text.starts_with('-');
     if (negative) text.remove_prefix(1);
     std::uint64_t magnitude = 0;
-    if ((negative && text.starts_with('+')) || !parse_unsigned(text, magnitude)) return false;
-    if (magnitude > (std::uint64_t{1} << 63) - (negative ? 0 : 1)) return false;
+    if (negative && text.starts_with('+')) return -EINVAL;
+    if (const int e = kstrtoul(text, 0, magnitude)) return e;
+    if (magnitude > (std::uint64_t{1} << 63) - (negative ? 0 : 1)) return -ERANGE;
     value = static_cast<std::int64_t>(negative ? 0 - magnitude : magnitude);
-    return true;
+    return 0;
+}
+
+int traceprobe_split_symbol_offset(std::string& symbol, std::int64_t& offset) {
+    offset = 0;
+    const auto sign = symbol.find_first_of("+-");
+    if (sign == std::string::npos) return 0;
+    if (const int e = kstrtol(std::string_view(symbol).substr(sign), offset)) return e;
+    symbol.resize(sign);
+    return 0;
+}
+
+int traceprobe_update_arg(ProbeArg& arg, const SymbolLookup& symbols) {
+    for (std::size_t i = 0; i < arg.code.size(); ++i) {
+        if (arg.code[i].op != FetchOp::NOP_SYMBOL) continue;
+        std::string symbol = arg.code[i].data;
+        std::int64_t offset = 0;
+        if (const int e = traceprobe_split_symbol_offset(symbol, offset)) return e;
+        const std::uint64_t address = symbols(symbol);
+        if (!address) return -ENOENT;
+        arg.code[i + 1].immediate = address + static_cast<std::uint64_t>(offset);
+    }
+    return 0;
 }
 
 bool is_good_name(std::string_view name) {
@@ -373,7 +394,7 @@ bool is_good_name(std::string_view name) {
 
 bool is_good_system_name(std::string_view name) {
     std::string plain(name);
-    if (!plain.empty()) std::replace(plain.begin() + 1, plain.end(), '-', '_');
+    std::replace(plain.begin(), plain.end(), '-', '_');
     return is_good_name(plain);
 }
 
@@ -422,8 +443,8 @@ int traceprobe_parse_event_name(ProbeParse& parse, std::size_t offset, std::stri
     return 0;
 }
 
-int traceprobe_parse_probe_arg(ProbeParse& parse, std::size_t i, unsigned flags, const SymbolLookup& symbols,
-                               std::vector<ProbeArg>& args, unsigned& size) {
+int traceprobe_parse_probe_arg(ProbeParse& parse, std::size_t i, unsigned flags, std::vector<ProbeArg>& args,
+                               unsigned& size) {
     const std::size_t word = i + 2;
     const std::string_view text = parse.argv[word];
     ProbeArg arg;
@@ -441,7 +462,7 @@ int traceprobe_parse_probe_arg(ProbeParse& parse, std::size_t i, unsigned flags,
     const bool used = std::find(kReservedNames.begin(), kReservedNames.end(), arg.name) != kReservedNames.end() ||
                       std::any_of(args.begin(), args.end(), [&](const ProbeArg& a) { return a.name == arg.name; });
     if (used) return parse.err(word, 0, "This argument name is already used", -EINVAL);
-    if (const int e = parse_arg_body(parse, word, body, text.substr(body), flags, symbols, arg, size)) return e;
+    if (const int e = parse_arg_body(parse, word, body, text.substr(body), flags, arg, size)) return e;
     args.push_back(std::move(arg));
     return 0;
 }
@@ -471,7 +492,8 @@ std::string traceprobe_print_fmt(const std::vector<ProbeArg>& args, bool is_retu
 void traceprobe_define_arg_fields(const std::vector<ProbeArg>& args, unsigned head, std::vector<TraceField>& fields) {
     for (const ProbeArg& a : args) {
         std::string type(a.type->fmttype);
-        if (a.count) type += "[]"; // the format file gives no length
+        // the format file gives the length of arrays of strings only
+        if (a.count) type.append("[").append(a.type->is_string ? std::to_string(a.count) : "").append("]");
         const unsigned size = a.type->size * std::max(a.count, 1u);
         fields.push_back(trace_field(std::move(type), a.name, head + a.offset, size, a.type->is_signed));
     }

@@ -98,8 +98,12 @@ using SymbolLookup = std::function<std::uint64_t(std::string_view)>;
 /// "GROUP/EVENT", "GROUP.EVENT" or "EVENT" at `offset` in argv[0]; `event` empty: only a group was given.
 int traceprobe_parse_event_name(ProbeParse& parse, std::size_t offset, std::string& group, std::string& event);
 /// Argument `i` of a definition, from argv[i + 2]. `args` has those before it.
-int traceprobe_parse_probe_arg(ProbeParse& parse, std::size_t i, unsigned flags, const SymbolLookup& symbols,
-                               std::vector<ProbeArg>& args, unsigned& size);
+int traceprobe_parse_probe_arg(ProbeParse& parse, std::size_t i, unsigned flags, std::vector<ProbeArg>& args,
+                               unsigned& size);
+/// Looks up the kernel symbols that an argument names.
+int traceprobe_update_arg(ProbeArg& arg, const SymbolLookup& symbols);
+/// "SYMBOL", "SYMBOL+N" or "SYMBOL-N": leaves the symbol.
+int traceprobe_split_symbol_offset(std::string& symbol, std::int64_t& offset);
 std::string traceprobe_print_fmt(const std::vector<ProbeArg>& args, bool is_return);
 /// The fields of the format file, from `head` bytes on.
 void traceprobe_define_arg_fields(const std::vector<ProbeArg>& args, unsigned head, std::vector<TraceField>& fields);
@@ -119,6 +123,8 @@ class FetchContext {
     virtual bool read_user(void* to, std::uint64_t from, std::size_t n) = 0;
     /// A string of at most `max` bytes with its NUL; false: a fault.
     virtual bool read_string(std::uint64_t from, std::size_t max, bool user, std::string& out) = 0;
+    /// Whether a string in the definition itself can be had.
+    virtual bool reads_definition() const { return true; }
     virtual std::uint64_t file_address(std::uint64_t offset) { return offset; }
     virtual std::string symbol_text(std::uint64_t address) = 0;
     virtual std::string comm() = 0;
@@ -131,8 +137,9 @@ std::size_t trace_probe_data_size(const std::vector<ProbeArg>& args, const PtReg
 void trace_probe_store(const std::vector<ProbeArg>& args, const PtRegs& regs, FetchContext& ctx, std::uint8_t* record,
                        unsigned head, unsigned fixed, std::size_t dynamic);
 
-/// A number as kstrtoul takes it: decimal, 0x, 0 for octal, all of the text; signed ones may have a '-'.
-bool parse_unsigned(std::string_view text, std::uint64_t& value);
-bool parse_signed(std::string_view text, std::int64_t& value);
+/// A number that is all of the text: in base 0 decimal, 0x, or 0 for octal. -EINVAL: it is none, -ERANGE: too big.
+int kstrtoul(std::string_view text, unsigned base, std::uint64_t& value);
+/// The same in base 0, with a '-' or not.
+int kstrtol(std::string_view text, std::int64_t& value);
 
 } // namespace rkperf::ke

@@ -70,6 +70,8 @@ int Fetcher::string(const FetchInsn& code, const Value& v, std::uint8_t* record,
     const std::uint64_t from = v.number + static_cast<std::uint64_t>(code.offset);
     if (code.op == FetchOp::ST_SYMSTR)
         text = ctx_.symbol_text(from);
+    else if (v.text && v.text != &comm_ && !ctx_.reads_definition())
+        ok = false;
     else if (v.text)
         text = *v.text;
     else

@@ -40,6 +40,7 @@ class UserFetch final : public FetchContext {
         }
         return true; // cut off
     }
+    bool reads_definition() const override { return false; } ///< Linux looks for it in the program's memory
     std::uint64_t file_address(std::uint64_t offset) override { return base_ + offset; }
     std::string symbol_text(std::uint64_t address) override {
         char text[32];
@@ -125,8 +126,8 @@ int TraceUprobes::create(std::vector<std::string> argv) {
             return parse.err(1, spec.size(), "Reference counter brace is not closed", -EINVAL);
         if (close + 1 != counter.size())
             return parse.err(1, at(counter) + close + 1, "Reference counter has wrong suffix", -EINVAL);
-        if (!parse_unsigned(counter.substr(0, close), ref_ctr_offset))
-            return parse.err(1, at(counter), "Invalid reference counter offset", -EINVAL);
+        if (const int e = kstrtoul(counter.substr(0, close), 0, ref_ctr_offset))
+            return parse.err(1, at(counter), "Invalid reference counter offset", e);
         place = place.substr(0, open);
     }
     if (const auto percent = place.find('%'); percent != std::string_view::npos) {
@@ -135,7 +136,7 @@ int TraceUprobes::create(std::vector<std::string> argv) {
         is_return = true;
         place = place.substr(0, percent);
     }
-    if (!parse_unsigned(place, offset)) return parse.err(1, at(place), "Invalid uprobe offset", -EINVAL);
+    if (const int e = kstrtoul(place, 0, offset)) return parse.err(1, at(place), "Invalid uprobe offset", e);
 
     std::string group(kSystem), event;
     if (parse.argv[0].size() > 1 && parse.argv[0][1] == ':')
@@ -153,8 +154,7 @@ int TraceUprobes::create(std::vector<std::string> argv) {
     tu->offset = offset;
     tu->ref_ctr_offset = ref_ctr_offset;
     for (std::size_t i = 0; i + 2 < parse.argv.size() && i < MAX_TRACE_ARGS; ++i)
-        if (const int e =
-                traceprobe_parse_probe_arg(parse, i, is_return ? TPARG_FL_RETURN : 0, nullptr, tu->args, tu->size))
+        if (const int e = traceprobe_parse_probe_arg(parse, i, is_return ? TPARG_FL_RETURN : 0, tu->args, tu->size))
             return e;
     return register_trace_uprobe(parse, std::move(tu));
 }

@@ -96,7 +96,23 @@ void CoreBase::flush() const {
         return;
     }
     user_counts_ = state_ != nullptr;
-    if (cycle_ == flushed_cycle_ && !counted_ && !counted_nodes_ && !fast_.any()) return; // no instruction since
+    const bool executed = counted_ || counted_nodes_ || fast_.any();
+    if (!executed && cycle_ == flushed_cycle_) return; // no instruction since
+    if (executed || (fast_.unaligned[0] | fast_.unaligned[1])) flush_executed(row);
+    feed(Lane::cycle, cycle_ - flushed_cycle_);
+    flushed_cycle_ = cycle_;
+    if (stalls_.count == stalls_.flushed) return;
+    for (unsigned s = 0; s < kStalls; ++s)
+        feed(static_cast<Lane>(kFirstStall + s), stalls_.count[s] - stalls_.flushed[s]);
+    stalls_.flushed = stalls_.count;
+}
+
+/// What the fast path has counted at EL0.
+void CoreBase::flush_executed(EventTotals::Row& row) const {
+    const auto feed = [&](Lane lane, std::uint64_t n) {
+        if (n == 0) return;
+        for (EventNumber e : lane_map_.events(lane)) row[e] += n;
+    };
     for (; counted_nodes_; counted_nodes_ = counted_nodes_->counted_before) {
         ReplayNode& n = *counted_nodes_;
         fast_.lanes.add(n.block->lanes, n.executions);
@@ -124,12 +140,6 @@ void CoreBase::flush() const {
     feed(Lane::write_unaligned, fast_.unaligned[1]);
     feed(Lane::branch_taken, fast_.taken);
     fast_ = FastCounts{};
-    feed(Lane::cycle, cycle_ - flushed_cycle_);
-    flushed_cycle_ = cycle_;
-    for (unsigned s = 0; s < kStalls; ++s) {
-        feed(static_cast<Lane>(kFirstStall + s), stalls_.count[s] - stalls_.flushed[s]);
-        stalls_.flushed[s] = stalls_.count[s];
-    }
 }
 
 void CoreBase::flush_kernel() const {
@@ -366,7 +376,21 @@ void CoreBase::yield() {
         if (simple_) exclusive_.valid = false;
         sc_core::wait(to_sc_time(horizon - global));
     }
+    if (held()) stand_still();
     quantum_end_ = std::max(horizon + quantum_, now() + Picoseconds(1));
+}
+
+void CoreBase::stand_still() {
+    if (simple_) exclusive_.valid = false;
+    while (held()) hold_->wait_for_release();
+    const Picoseconds t(sc_core::sc_time_stamp().value());
+    if (t <= now()) return;
+    clock_.resume_at(Cycles(cycle_), t);
+    clock_changed();
+    // No cycle before this one has a time any more.
+    if (!state_) return;
+    mem_issue_ = mem_ready_ = horizon_ = cycle_;
+    stood_still_ = true;
 }
 
 void CoreBase::sync() {
@@ -438,6 +462,7 @@ void CoreBase::wait_for_interrupt() {
             sc_core::wait(to_sc_time(wake - global), irq_event_);
         }
         waiting_ = false;
+        while (held()) hold_->wait_for_release();
         const Picoseconds t(sc_core::sc_time_stamp().value());
         if (t > now() && quirks_.cycles_stand_in_wfi) {
             clock_.resume_at(Cycles(cycle_), t); // the clock stood still: the same cycle begins at the present time
@@ -576,6 +601,10 @@ CoreBase::Next CoreBase::user_boundary(const DecodedOp* op) {
         state_->stop = Stop::none;
         relookup_ = true;
     }
+    if (debug_active_ && held()) {
+        stand_still();
+        return user_boundary(nullptr); // others have run
+    }
     const bool lost = relookup_;
     relookup_ = false;
     return lost ? Next::relookup : Next::resume;
@@ -584,7 +613,7 @@ CoreBase::Next CoreBase::user_boundary(const DecodedOp* op) {
 bool CoreBase::budget_exhausted(const Block& block, unsigned from, bool boundary) {
     if (page_armed_) {
         if (debug_->may_stop(state_->pc, (block.size - from) * 4u)) {
-            if (!boundary && debug_->breakpoint_matches(state_->pc)) {
+            if (!boundary && (debug_->breakpoint_matches(state_->pc) || held())) {
                 budget_ = 0; // the block comes again
                 return true;
             }

@@ -6,6 +6,7 @@
 #include "models/cpu/branch_predictor.h"
 #include "models/cpu/code_cache.h"
 #include "models/cpu/core.h"
+#include "models/cpu/core_hold.h"
 #include "models/cpu/core_quirks.h"
 #include "models/cpu/core_tables.h"
 #include "models/cpu/execution_mode.h"
@@ -40,7 +41,10 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     void set_software(Software& software) override { software_ = &software; }
     void set_overflow_monitor(OverflowMonitor& pmu) override { monitor_ = &pmu; }
     void add_deadline_source(DeadlineSource& source) override { sources_.push_back({&source, {}}); }
-    void set_debug_monitor(DebugMonitor& debug) override { debug_ = &debug; }
+    void set_debug_monitor(DebugMonitor& debug) override {
+        debug_ = &debug;
+        hold_ = dynamic_cast<CoreHold*>(&debug);
+    }
     DebugMonitor* debug_monitor() override { return debug_; }
     void debug_changed() override;
     Cycles cycle() const override { return Cycles(cycle_); }
@@ -165,6 +169,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     /// Moves everything counted into the totals of the present level, but for what kernel code has, which is moved when
     /// somebody asks for it.
     void flush() const;
+    void flush_executed(EventTotals::Row& row) const;
     void flush_kernel() const;
     void stop_soon() { deadline_ = 0; }
 
@@ -203,6 +208,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     unsigned page_changes_{};
     std::uint64_t barrier_until_{};
     bool relookup_{};
+    bool stood_still_{};                           ///< nothing is in flight any more
     bool functional_{};                            ///< fast-forward: not timed
     std::uint64_t accounted_{};                    ///< cycle_ up to which account() has reported
     std::vector<FunctionalPage> functional_pages_; ///< kFunctionalPages of them in fast-forward
@@ -271,18 +277,42 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     /// The fetch page or what is armed has changed.
     void look_at_page();
     void yield();
+    bool held() const { return hold_ && hold_->held(); }
+    /// Until it may go on: the present cycle is then the one that begins.
+    void stand_still();
     /// Boundary at EL1: settle, and take an interrupt or yield if unmasked.
     void kernel_boundary();
     void take_irq_at_el1();
     void run_lump(const Lump& lump);
     bool boundary_due() const { return totals_.dirty || rearm_ || deadline_ <= cycle_; }
     bool in_one_piece(std::uint64_t cycles);
-    void walk_code(std::uint64_t instructions);
+    void walk_code(std::uint64_t instructions) {
+        if (!kernel_function_bytes_) return;
+        const std::uint64_t offset = kernel_pc_ - kernel_function_ + 4 * instructions;
+        kernel_pc_ = kernel_function_ + (offset < kernel_function_bytes_ ? offset : offset % kernel_function_bytes_);
+    }
+    bool passes_in_one_piece(std::uint64_t cycles) const {
+        return armed_.empty() && !totals_.dirty && !rearm_ && deadline_ > cycle_ + cycles;
+    }
+    /// The charge's counts are multiplied when somebody looks, as those of a block are.
+    void pass(KernelCharge& c, std::uint64_t cycles) {
+        ++c.passes;
+        if (!c.listed) {
+            c.listed = true;
+            c.passed_before = passed_;
+            passed_ = &c;
+        }
+        kernel_counts_ = true;
+        cycle_ += cycles;
+        walk_code(c.instructions);
+    }
     unsigned exception_entry() const {
         return quirks_.exception_entry ? quirks_.exception_entry : tables_.costs.exception_entry;
     }
     void spend(std::uint64_t instructions, std::uint64_t cycles);
     KernelCharge& charge_for(const KernelWork& work);
+    void make_charge(const KernelWork& work, KernelCharge& c);
+    void charge_touching(const KernelWork& work, KernelCharge& c, std::uint64_t cycles);
     void find_code(const KernelWork& work, KernelCharge& c) const;
     void touch_kernel_code(const KernelCharge& c, KernelFootprint& f);
     void touch_kernel_data(const KernelWork& work, unsigned lines, bool lines_gone, KernelFootprint& f);
@@ -333,6 +363,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     OverflowMonitor* monitor_{};
     std::vector<Source> sources_;
     DebugMonitor* debug_{};
+    CoreHold* hold_{}; ///< the same, if it can hold the core
     bool debug_active_{}, watching_{};
     /// The present fetch page may hold an instruction to stop at: budget_ is 0 so that every block is looked at, and
     /// reserve_ is the true budget.
@@ -363,7 +394,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     std::uint64_t kernel_pc_{};
     std::uint64_t kernel_function_{}, kernel_function_bytes_{}; ///< of the work being charged
     std::uint64_t kernel_cycles_{};                             ///< what is left of a cycle, in 1/kKernelRate
-    std::vector<KernelCharge> kernel_charges_;
+    std::vector<KernelCharge> kernel_charges_;                  ///< remembered ones, by hash; made at the first
     mutable KernelCharge* passed_{}; ///< charges whose counts are still to be added, the last one first
     /// Things lost so far that kernel code may have left in L1I and instruction TLB, in the L1D, and in the data TLB.
     std::uint64_t code_losses_{1}, data_losses_{1}, page_losses_{1};

@@ -35,26 +35,27 @@ void add_mispredicts(const KernelRates& k, std::uint64_t n, KernelLanes& counts)
 } // namespace
 
 /// Finds or makes the record of a charge.
-KernelCharge& CoreBase::charge_for(const KernelWork& work) {
-    if (kernel_charges_.empty()) kernel_charges_.resize(1u << kChargesLog2);
+inline KernelCharge& CoreBase::charge_for(const KernelWork& work) {
+    if (__builtin_expect(kernel_charges_.empty(), 0)) kernel_charges_.resize(1u << kChargesLog2);
     const std::uint64_t hash = (work.code_address ^ std::uint64_t{work.instructions} << 40) * 0x9e3779b97f4a7c15;
     KernelCharge& c = kernel_charges_[hash >> (64 - kChargesLog2)];
-    if (c.code_address == work.code_address && c.instructions == work.instructions && c.function == work.function &&
-        c.loads == work.loads && c.stores == work.stores && c.branches == work.branches && c.simple == simple_)
-        return c;
+    if (__builtin_expect(!c.is_of(work, simple_), 0)) make_charge(work, c);
+    return c;
+}
 
+[[gnu::noinline]] void CoreBase::make_charge(const KernelWork& work, KernelCharge& c) {
     add_passes(c);
     KernelCharge* const before = c.passed_before;
     const bool listed = c.listed;
     c = KernelCharge{.code_address = work.code_address,
                      .function = work.function,
-                     .simple = simple_,
                      .instructions = work.instructions,
                      .loads = work.loads,
                      .stores = work.stores,
                      .branches = work.branches,
-                     .passed_before = before,
-                     .listed = listed};
+                     .simple = simple_,
+                     .listed = listed,
+                     .passed_before = before};
     const KernelRates& k = tables_.kernel;
     const std::uint64_t n = work.instructions, b = work.branches;
     if (physical_.contains(PhysAddr(physical_.base().v + layout::kText), layout::kEnd - layout::kText)) {
@@ -86,7 +87,7 @@ KernelCharge& CoreBase::charge_for(const KernelWork& work) {
     of<Lane::dmb>(c.counts) = n * k.dmb;
     of<Lane::dsb>(c.counts) = n * k.dsb;
     of<Lane::isb>(c.counts) = n * k.isb;
-    if (simple_) return c;
+    if (simple_) return;
     const std::uint64_t backend = c.cycles * k.stall_backend / kKernelRate;
     // Its causes at EL1 (estimate): interlocks five eighths, loads a quarter, stores the rest.
     const std::uint64_t interlock = backend * 5 / 8, load = backend / 4;
@@ -97,7 +98,6 @@ KernelCharge& CoreBase::charge_for(const KernelWork& work) {
     of<Lane::stall_load>(c.counts) = load;
     of<Lane::stall_store>(c.counts) = backend - interlock - load;
     add_mispredicts(k, std::min(conditional, b * k.mispredicts), c.counts);
-    return c;
 }
 
 void CoreBase::charge(const KernelWork& work) {
@@ -111,9 +111,22 @@ void CoreBase::charge(const KernelWork& work) {
     const std::uint64_t scaled_cycles = c.cycles + kernel_cycles_;
     std::uint64_t cycles = scaled_cycles / kKernelRate;
     kernel_cycles_ = scaled_cycles % kKernelRate;
-    if (simple_) return run_charge(c, cycles, nullptr);
+    if (!simple_) {
+        cycles += work.extra_cycles;
+        if (c.code_seen != code_losses_ || c.data_seen != data_losses_ || c.pages_seen != page_losses_)
+            return charge_touching(work, c, cycles);
+        if (const unsigned wrong = kernel_branches(c.passage); __builtin_expect(wrong != 0, 0)) {
+            KernelFootprint f;
+            f.mispredicts = wrong;
+            return run_charge(c, cycles, &f);
+        }
+    }
+    if (passes_in_one_piece(cycles)) return pass(c, cycles);
+    run_charge(c, cycles, nullptr);
+}
 
-    cycles += work.extra_cycles;
+/// Some of its lines or pages may be gone.
+void CoreBase::charge_touching(const KernelWork& work, KernelCharge& c, std::uint64_t cycles) {
     KernelFootprint f;
     if (c.code_seen != code_losses_) {
         touch_kernel_code(c, f);

@@ -277,6 +277,12 @@ UserExit CoreImpl<Pipe>::run_user(a64::CpuState& s) {
     entered_ = false;
     for (;;) {
         const Next next = user_boundary(last_);
+        if (__builtin_expect(std::exchange(stood_still_, false), 0)) {
+            pipe_.restart(cycle_);
+            counter_.restart(cycle_);
+            block_ = nullptr;
+            entered_ = false;
+        }
         if (next == Next::relookup) block_ = nullptr;
         if (next > Next::relookup) return leave_user(next);
         if (__builtin_expect(mode_changed(), 0)) change_mode();

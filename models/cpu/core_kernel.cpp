@@ -90,12 +90,6 @@ bool CoreBase::in_one_piece(std::uint64_t cycles) {
     return armed_.empty() && deadline_ > cycle_ + cycles;
 }
 
-void CoreBase::walk_code(std::uint64_t instructions) {
-    if (!kernel_function_bytes_) return;
-    const std::uint64_t offset = kernel_pc_ - kernel_function_ + 4 * instructions;
-    kernel_pc_ = kernel_function_ + (offset < kernel_function_bytes_ ? offset : offset % kernel_function_bytes_);
-}
-
 void CoreBase::spend(std::uint64_t instructions, std::uint64_t cycles) {
     if (simple_) cycles = instructions;
     if (!instructions && !cycles) return;
@@ -122,19 +116,9 @@ void CoreBase::run_charge(KernelCharge& c, std::uint64_t cycles, const KernelFoo
         stalls = stalls_of(*f);
         cycles += stalls.sum();
     }
-    if (armed_.empty() && !boundary_due() && deadline_ > cycle_ + cycles) {
-        // Its counts are multiplied when somebody looks, as those of a block are.
-        ++c.passes;
-        if (!c.listed) {
-            c.listed = true;
-            c.passed_before = passed_;
-            passed_ = &c;
-        }
+    if (passes_in_one_piece(cycles)) {
         if (f) add_footprint(*f, stalls, c.counts, kernel_lanes_);
-        kernel_counts_ = true;
-        cycle_ += cycles;
-        walk_code(c.instructions);
-        return;
+        return pass(c, cycles);
     }
     flush_kernel();
     KernelLanes counts = c.counts;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "models/cpu/branch_predictor.h"
+#include "models/cpu/core.h"
 #include "models/cpu/event_lanes.h"
 
 #include <algorithm>
@@ -78,19 +79,25 @@ struct KernelCharge {
     struct Piece {
         std::uint64_t at{}, lines{};
     };
+    bool is_of(const KernelWork& work, bool without_timing) const {
+        return code_address == work.code_address && instructions == work.instructions && function == work.function &&
+               loads == work.loads && stores == work.stores && branches == work.branches && simple == without_timing;
+    }
+
+    // what each charge looks at first
     std::uint64_t code_address{~0ull}, function{};
-    bool simple{}; ///< charged without timing
     std::uint32_t instructions{}, loads{}, stores{}, branches{};
+    bool simple{}; ///< charged without timing
+    bool listed{};
+    std::uint64_t passes{};                               ///< how often its counts are still to be added
+    KernelCharge* passed_before{};                        ///< the next one that has any
+    std::uint64_t cycles{};                               ///< in 1/kKernelRate
+    std::uint64_t code_seen{}, data_seen{}, pages_seen{}; ///< CoreBase's counts of losses at that time
+    BranchPredictor::Passage passage{};                   ///< its branches
     unsigned lines{}, data_lines{};                       ///< of text, and of data
     std::uint64_t page{};                                 ///< virtual address in the page of the text
     std::array<Piece, 4> pieces{};                        ///< the lines of text, up to the first empty one
-    std::uint64_t code_seen{}, data_seen{}, pages_seen{}; ///< CoreBase's counts of losses at that time
-    BranchPredictor::Passage passage{};                   ///< its branches
-    std::uint64_t cycles{};                               ///< in 1/kKernelRate
     KernelLanes counts{};
-    std::uint64_t passes{};        ///< how often its counts are still to be added
-    KernelCharge* passed_before{}; ///< the next one that has any
-    bool listed{};
 };
 
 /// What was looked up for a charge, and the cycles waited for it beyond hits.

@@ -13,7 +13,9 @@ constexpr ExceptionLevel kUser = ExceptionLevel::el0;
 
 bool overlaps(std::span<const Range> ranges, std::uint64_t va, std::uint64_t bytes) {
     const std::uint64_t last = bytes > ~va ? ~std::uint64_t{0} : va + bytes - 1;
-    return std::any_of(ranges.begin(), ranges.end(), [&](const Range& r) { return r.first <= last && r.last >= va; });
+    for (const Range& r : ranges)
+        if (r.first <= last && r.last >= va) return true;
+    return false;
 }
 
 } // namespace
@@ -58,14 +60,16 @@ void DebugRegs::contextidr(std::uint32_t value) {
 }
 
 bool DebugRegs::may_stop(std::uint64_t va, std::uint64_t bytes) const {
-    return stepping_ || overlaps({stops_.data(), stop_count_}, va, bytes);
+    return stepping_ || (stop_count_ && overlaps({stops_.data(), stop_count_}, va, bytes));
 }
 
 bool DebugRegs::breakpoint_matches(std::uint64_t pc) const {
-    return overlaps({stops_.data(), stop_count_}, pc, 1) && breakpoint(state(), pc, kUser, false);
+    return stop_count_ && overlaps({stops_.data(), stop_count_}, pc, 1) && breakpoint(state(), pc, kUser, false);
 }
 
-bool DebugRegs::may_watch(std::uint64_t va, std::uint64_t bytes) const { return overlaps(watched(), va, bytes); }
+bool DebugRegs::may_watch(std::uint64_t va, std::uint64_t bytes) const {
+    return watched_count_ && overlaps(watched(), va, bytes);
+}
 
 bool DebugRegs::watchpoint_matches(std::uint64_t va, unsigned bytes, bool write, std::uint64_t& far) const {
     if (!may_watch(va, bytes)) return false;

@@ -195,13 +195,17 @@ void MachineTarget::clear_points() {
     points_changed();
 }
 
-void MachineTarget::resume(std::optional<unsigned> step) {
+void MachineTarget::resume(std::optional<unsigned> step, const std::vector<bool>& held) {
+    for (unsigned c = 0; c < cpus(); ++c) monitors_[c]->hold(held[c]);
     if (step) monitors_[*step]->stop_next(Stop::Why::step);
 }
 
 void MachineTarget::detach() {
     clear_points();
-    for (const auto& m : monitors_) m->stop_never();
+    for (const auto& m : monitors_) {
+        m->stop_never();
+        m->hold(false);
+    }
 }
 
 std::string MachineTarget::monitor(unsigned cpu, std::string_view command) {

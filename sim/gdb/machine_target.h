@@ -39,7 +39,7 @@ class MachineTarget final : public Target, public os::KernelObserver {
                           std::span<std::uint8_t> to) override;
     bool set_point(PointKind kind, std::uint64_t address, std::uint64_t length, bool set) override;
     void clear_points() override;
-    void resume(std::optional<unsigned> step) override;
+    void resume(std::optional<unsigned> step, const std::vector<bool>& held) override;
     void detach() override;
     void kill() override { killed_ = true; }
     std::string monitor(unsigned cpu, std::string_view command) override;

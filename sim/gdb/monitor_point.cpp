@@ -60,10 +60,22 @@ void CoreMonitor::stop_never() {
     core_.debug_changed();
 }
 
+void CoreMonitor::hold(bool on) {
+    if (on == held_) return;
+    held_ = on;
+    if (!on) released_.notify(sc_core::SC_ZERO_TIME);
+    core_.debug_changed();
+}
+
+void CoreMonitor::wait_for_release() {
+    // Time goes on even if whatever could happen is held back, so that the debugger can still interrupt.
+    sc_core::wait(sc_core::sc_time(1, sc_core::SC_MS), released_);
+}
+
 bool CoreMonitor::may_stop(std::uint64_t va, std::uint64_t bytes) {
     // A hit only makes the core look at its next boundary; no page is slower for it.
     const bool everywhere = bytes == ~std::uint64_t{0};
-    return inner_.may_stop(va, bytes) || stop_next_ || (everywhere && hit_) || points_.any_break(va, bytes);
+    return inner_.may_stop(va, bytes) || stop_next_ || held_ || (everywhere && hit_) || points_.any_break(va, bytes);
 }
 
 void CoreMonitor::stepped(bool load_exclusive) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "models/cpu/core.h"
+#include "models/cpu/core_hold.h"
 #include "sim/gdb/target.h"
 
 #include <cstdint>
@@ -29,7 +30,7 @@ struct Points {
 };
 
 /// Stands between a core and what it asked before (its debug registers).
-class CoreMonitor final : public cpu::DebugMonitor {
+class CoreMonitor final : public cpu::DebugMonitor, public cpu::CoreHold {
   public:
     /// `halt` is called at the boundary before the instruction at state.pc; it returns when the machine is to go on.
     using Halt = std::function<void(const Stop& stop)>;
@@ -40,6 +41,8 @@ class CoreMonitor final : public cpu::DebugMonitor {
     /// The next instruction boundary in a program stops (`why`: step, start, interrupt).
     void stop_next(Stop::Why why);
     void stop_never();
+    /// Keeps the core from going on, or lets it go.
+    void hold(bool on);
     /// Points were changed.
     void changed() { core_.debug_changed(); }
 
@@ -51,6 +54,10 @@ class CoreMonitor final : public cpu::DebugMonitor {
     bool may_watch(std::uint64_t va, std::uint64_t bytes) override;
     bool watched_range(unsigned n, std::uint64_t& first, std::uint64_t& last) override;
     bool watchpoint_matches(std::uint64_t va, unsigned bytes, bool write, std::uint64_t& far) override;
+    // cpu::CoreHold
+    bool held() const override { return held_; }
+    void wait_for_release() override;
+
     void exception_return(bool spsr_ss) override { inner_.exception_return(spsr_ss); }
     bool exception_entry(bool executed) override { return inner_.exception_entry(executed); }
     std::uint32_t step_syndrome() override { return inner_.step_syndrome(); }
@@ -69,6 +76,8 @@ class CoreMonitor final : public cpu::DebugMonitor {
     const Points& points_;
     std::function<std::uint64_t()> pc_;
     Halt halt_;
+    bool held_{};
+    sc_core::sc_event released_;
     bool stop_next_{};
     Stop::Why why_{};
     bool executed_{true};      ///< an instruction was executed since it last stood still

@@ -112,7 +112,8 @@ Server::Reply Server::handle(std::string_view packet) {
         case 'c':
         case 's':
             if (f.empty()) {
-                target_.resume(packet[0] == 's' ? std::optional(cpu_) : std::nullopt);
+                target_.resume(packet[0] == 's' ? std::optional(cpu_) : std::nullopt,
+                               std::vector<bool>(target_.cpus()));
                 reply.send = false;
                 reply.running = true;
             } else {
@@ -160,8 +161,9 @@ std::string Server::select(Fields f) {
 }
 
 void Server::resume(Fields f, Reply& reply) {
-    // Actions in order of precedence; CPUs cannot be held back, so only "which one steps" makes a difference.
+    // Actions in order of precedence. A CPU that none is for is held (gdb's scheduler-locking).
     std::optional<unsigned> step;
+    std::vector<bool> held(target_.cpus(), true);
     bool any = false;
     while (!f.empty()) {
         Fields action(f.until(';'));
@@ -172,19 +174,29 @@ void Server::resume(Fields f, Reply& reply) {
         }
         action.hex(); // a signal for the program: there is no program that it would be for
         std::optional<unsigned> cpu = cpu_;
-        if (action.skip(':')) cpu = cpu_of(action);
+        bool all = true;
+        if (action.skip(':')) {
+            Fields id = action;
+            id.skip("p1.");
+            all = id.skip("-1");
+            cpu = cpu_of(action);
+        }
         if (!cpu || !action.empty()) {
             reply.text = kError;
             return;
         }
-        if (steps && !step) step = cpu;
+        if (steps && !step && (all || held[*cpu])) step = cpu;
+        if (all)
+            held.assign(held.size(), false);
+        else
+            held[*cpu] = false;
         any = true;
     }
     if (!any) {
         reply.text = kError;
         return;
     }
-    target_.resume(step);
+    target_.resume(step, held);
     reply.send = false;
     reply.running = true;
 }

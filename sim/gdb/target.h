@@ -65,8 +65,8 @@ class Target {
     /// True if it could be set, or is gone. They are not the program's debug registers.
     virtual bool set_point(PointKind kind, std::uint64_t address, std::uint64_t length, bool set) = 0;
     virtual void clear_points() = 0;
-    /// The machine runs until the next stop; `step`: the CPU that stops after one instruction.
-    virtual void resume(std::optional<unsigned> step) = 0;
+    /// The machine runs until the next stop; `step`: the CPU that stops after one instruction; `held`: those that stand still.
+    virtual void resume(std::optional<unsigned> step, const std::vector<bool>& held) = 0;
     /// The debugger goes: the machine runs without it, or ends.
     virtual void detach() = 0;
     virtual void kill() = 0;

@@ -22,11 +22,8 @@
 namespace rkperf::os {
 
 struct Kernel::Private {
-    std::vector<const void*> processes;     ///< SystemC process of each core
-    sc_core::sc_curr_proc_handle running{}; ///< says which process SystemC executes
-    const void* last_process{};
-    int last_cpu{};
-    int cpus_up{}; ///< CPUs whose part of the GIC is set up
+    std::vector<const void*> processes; ///< SystemC process of each core
+    int cpus_up{};                      ///< CPUs whose part of the GIC is set up
     bool booted{};
     bool ended{};
     int interrupts{};
@@ -114,6 +111,7 @@ Kernel::~Kernel() {
 void Kernel::dismantle() {
     observers_.clear();
     dismantling_ = true;
+    last_process_ = this; // no process: from now on find_this_cpu() is asked
     std::vector<Task*> all;
     for (auto& [pid, t] : pids_) all.push_back(t);
     for (int c = 0; c < num_cpus(); ++c) {
@@ -153,16 +151,15 @@ void Kernel::set_init(InitProgram program) { init_ = std::move(program); }
 void Kernel::add_observer(KernelObserver& o) { observers_.push_back(&o); }
 void Kernel::set_on_exit(std::function<void(int)> fn) { on_exit_ = std::move(fn); }
 
-int Kernel::this_cpu() const {
+int Kernel::find_this_cpu() const {
     if (dismantling_) return dismantling_cpu_;
-    if (!private_->running) return 0;
-    const void* p = private_->running->process_handle;
-    if (__builtin_expect(p == private_->last_process, 1)) return private_->last_cpu;
+    if (!running_) return 0;
+    const void* p = running_->process_handle;
     for (std::size_t i = 0; i < private_->processes.size(); ++i)
         if (private_->processes[i] == p && p) {
-            private_->last_process = p;
-            private_->last_cpu = static_cast<int>(i);
-            return private_->last_cpu;
+            last_process_ = p;
+            last_cpu_ = static_cast<int>(i);
+            return last_cpu_;
         }
     return 0; // outside the simulation: construction and tests
 }
@@ -184,9 +181,9 @@ void Kernel::pr_info_once(std::string_view message) {
 
 void Kernel::cpu_main(cpu::Core& core) {
     const int cpu = static_cast<int>(core.id().v);
-    private_->running = sc_core::sc_get_curr_simcontext()->get_curr_proc_info();
-    private_->processes[static_cast<unsigned>(cpu)] = private_->running->process_handle;
-    private_->last_process = nullptr;
+    running_ = sc_core::sc_get_curr_simcontext()->get_curr_proc_info();
+    private_->processes[static_cast<unsigned>(cpu)] = running_->process_handle;
+    last_process_ = nullptr;
     core.set_irq_mask(true);
     if (cpu == 0) gic_->init_distributor();
     gic_->init_cpu(cpu);

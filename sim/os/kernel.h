@@ -133,7 +133,10 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     };
     PerCpu& pcpu(int cpu) { return percpu_[static_cast<unsigned>(cpu)]; }
     int num_cpus() const { return static_cast<int>(percpu_.size()); }
-    int this_cpu() const;
+    int this_cpu() const {
+        if (__builtin_expect(running_ && running_->process_handle == last_process_, 1)) return last_cpu_;
+        return find_this_cpu();
+    }
     PerCpu& here() { return pcpu(this_cpu()); }
     cpu::Core& core() { return *here().core; }
     Task& cur() { return *here().current; }
@@ -408,6 +411,10 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     std::uint64_t random_state_{};
     std::int64_t perf_task_refs_{};
     std::uint64_t locks_{};
+    int find_this_cpu() const;
+    sc_core::sc_curr_proc_handle running_{}; ///< says which process SystemC executes
+    mutable const void* last_process_{};     ///< the one that this_cpu() last found, and its CPU
+    mutable int last_cpu_{};
     bool dismantling_{};
     int dismantling_cpu_{};                                         ///< the CPU in whose name it is dismantled
     std::map<ke::FileOperations*, std::weak_ptr<File>> perf_files_; ///< looked up only

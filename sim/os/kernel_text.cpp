@@ -26,6 +26,25 @@ constexpr std::array<std::uint64_t, kSymbols + 1> layout() {
     return a;
 }
 constexpr auto kAddress = layout();
+
+/// A plausible mix of compiled kernel code: a quarter loads, an eighth stores, a sixth branches.
+constexpr cpu::KernelWork mixed(std::uint32_t instructions) {
+    return {.instructions = instructions,
+            .loads = instructions / 4,
+            .stores = instructions / 8,
+            .branches = instructions / 6};
+}
+/// What entering each function charges.
+constexpr std::array<cpu::KernelWork, kSymbols> entries() {
+    std::array<cpu::KernelWork, kSymbols> a{};
+    for (unsigned i = 0; i < kSymbols; ++i) {
+        a[i] = mixed(kKernelSymbols[i].instructions);
+        a[i].code_address = a[i].function = kAddress[i];
+        a[i].function_bytes = text_size(i);
+    }
+    return a;
+}
+constexpr auto kEntry = entries();
 } // namespace
 
 std::uint64_t Kernel::place_in(const Task::Frame& f) {
@@ -84,8 +103,12 @@ void Kernel::enter(KernelSymbol symbol) {
     for (auto* o : observers_) o->kernel_enter(this_cpu(), symbol);
     const ke::Kprobes& kprobes = perf_->kprobes();
     const bool probed = kprobes.armed(symbol), bps = p.kernel_bps && *p.kernel_bps != 0;
-    if (__builtin_expect(!(probed || bps || kprobes.armed_inside(symbol)), 1))
-        return charge_plain(p, info(symbol).instructions);
+    if (__builtin_expect(!(probed || bps || kprobes.armed_inside(symbol)), 1)) {
+        const cpu::KernelWork& w = kEntry[static_cast<unsigned>(symbol)];
+        p.frames->back().offset = w.instructions * 4;
+        if (w.instructions) p.core->charge(w);
+        return;
+    }
     if (probed) kprobe_entry(symbol);
     if (bps) kernel_breakpoint(symbol_address(symbol));
     charge(info(symbol).instructions); // by now the task may be on another CPU
@@ -163,12 +186,7 @@ void Kernel::charge(std::uint32_t instructions) {
 
 void Kernel::charge_plain(PerCpu& p, std::uint32_t instructions) {
     if (!instructions) return;
-    cpu::KernelWork w;
-    w.instructions = instructions;
-    // A plausible mix of compiled kernel code: a quarter loads, an eighth stores, a sixth branches.
-    w.loads = instructions / 4;
-    w.stores = instructions / 8;
-    w.branches = instructions / 6;
+    cpu::KernelWork w = mixed(instructions);
     if (p.frames->empty()) {
         w.code_address = kTextBase;
     } else {

@@ -2,6 +2,7 @@
 #include "sim/os/uprobe_services.h"
 
 #include "kernel_events/debug_monitors.h"
+#include "sim/os/fs/page_cache.h"
 #include "sim/os/fs/vfs_impl.h"
 #include "sim/os/kernel.h"
 #include "sim/os/signal/signals.h"
@@ -20,10 +21,7 @@ class ProbedFile final : public ke::ProbedInode {
     ProbedFile(Kernel& k, std::shared_ptr<Inode> inode) : os_(k), inode_(std::move(inode)) {}
     const void* key() const override { return inode_.get(); }
     bool regular() const override { return (inode_->stat().mode & S_IFMT) == S_IFREG; }
-    bool readable_pages() const override {
-        bool major = false;
-        return inode_->size() == 0 || inode_->page(0, major).v != 0;
-    }
+    bool readable_pages() const override { return dynamic_cast<const PagedNode*>(inode_.get()) != nullptr; }
     std::uint64_t size() const override { return inode_->size(); }
     int read(std::uint64_t offset, void* to, std::size_t n) override {
         // n does not cross a page: instructions are aligned.

@@ -44,14 +44,14 @@ SysRegRouter::SysRegRouter(sc_core::sc_module_name name, SysRegConstants constan
     core.register_b_transport(this, &SysRegRouter::transport);
 }
 
-SysRegRouter::Unit SysRegRouter::unit_of(SysReg reg) {
-    static const std::vector<Unit> units = [] {
+const std::vector<SysRegRouter::Unit>& SysRegRouter::units() {
+    static const std::vector<Unit> all = [] {
         std::vector<Unit> of(std::size_t{1} << 16, Unit::none); // by encoding
         for (const Range& range : ranges())
             std::fill(of.begin() + range.first.encoding, of.begin() + range.last.encoding + 1, range.unit);
         return of;
     }();
-    return units[reg.encoding];
+    return all;
 }
 
 void SysRegRouter::read_constant(SysReg reg, tlm::tlm_generic_payload& trans, SysRegExtension& ext) const {
@@ -70,14 +70,11 @@ void SysRegRouter::read_constant(SysReg reg, tlm::tlm_generic_payload& trans, Sy
 }
 
 void SysRegRouter::transport(tlm::tlm_generic_payload& trans, sc_core::sc_time& delay) {
-    auto* ext = trans.get_extension<SysRegExtension>();
+    // Units look at length and extension themselves.
     const std::uint64_t address = trans.get_address();
-    if (!ext || trans.get_data_length() != sizeof(std::uint64_t) || address % 8 != 0 || address / 8 > 0xffff) {
-        SC_REPORT_FATAL(name(), "transaction is not a system-register access");
-        return;
-    }
     const SysReg reg{static_cast<std::uint16_t>(address / 8)};
-    switch (unit_of(reg)) {
+    const Unit unit = address % 8 == 0 && address / 8 <= 0xffff ? units_[reg.encoding] : Unit::none;
+    switch (unit) {
         case Unit::pmu: return pmu->b_transport(trans, delay);
         case Unit::gic: return gic->b_transport(trans, delay);
         case Unit::timer: return timer->b_transport(trans, delay);
@@ -85,8 +82,14 @@ void SysRegRouter::transport(tlm::tlm_generic_payload& trans, sc_core::sc_time& 
             if (debug.size() != 0) return debug->b_transport(trans, delay);
             break;
         case Unit::constants:
-        case Unit::none: return read_constant(reg, trans, *ext);
+        case Unit::none: break;
     }
+    auto* const ext = trans.get_extension<SysRegExtension>();
+    if (!ext || trans.get_data_length() != sizeof(std::uint64_t) || address % 8 != 0 || address / 8 > 0xffff) {
+        SC_REPORT_FATAL(name(), "transaction is not a system-register access");
+        return;
+    }
+    if (unit != Unit::debug) return read_constant(reg, trans, *ext);
     ext->outcome = SysRegOutcome::undefined;
     trans.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
 }

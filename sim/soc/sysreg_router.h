@@ -43,13 +43,16 @@ class SysRegRouter : public sc_core::sc_module {
     };
     /// The decode table, ascending, without overlaps.
     static std::span<const Range> ranges();
-    static Unit unit_of(SysReg reg);
+    static Unit unit_of(SysReg reg) { return units()[reg.encoding]; }
 
   private:
     void transport(tlm::tlm_generic_payload& trans, sc_core::sc_time& delay);
     void read_constant(SysReg reg, tlm::tlm_generic_payload& trans, SysRegExtension& ext) const;
 
+    static const std::vector<Unit>& units(); ///< by encoding
+
     SysRegConstants constants_; ///< ascending
+    const Unit* const units_ = units().data();
 };
 
 } // namespace rkperf::soc

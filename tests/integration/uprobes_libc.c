@@ -245,7 +245,7 @@ int main(int argc, char** argv) {
     }
     printf("one at a time: refused few %d, other errors %d, wrong %d, some hit %d\n", no * 10 < tried, other, wrong,
            used > 0);
-    if (!sample) printf("%d tried, %d refused, %d hit\n", tried, no, used);
+    if (!sample) fprintf(stderr, "%d tried, %d refused, %d hit\n", tried, no, used);
 
     static int all[kMost];
     int opened = 0;
@@ -270,7 +270,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < opened; i++) close(all[i]);
     printf("all at once: refused few %d, other errors %d, same %d, child the same %d, many hit %d, afterwards %d\n",
            no * 10 < count, other, same, child_same, used > 150, result() == want);
-    if (!sample) printf("%d at once, %d refused, %d hit, %lu hits\n", opened, no, used, sum);
+    if (!sample) fprintf(stderr, "%d at once, %d refused, %d hit, %lu hits\n", opened, no, used, sum);
     threads(offset_of((uint64_t)abs_of - libc.base));
     return 0;
 }

@@ -97,45 +97,47 @@ std::size_t UserBuffers::copy_out(std::uint64_t offset, std::span<const std::uin
 namespace {
 
 std::int64_t read_to(Kernel& k, File& f, UserBuffers& to, std::optional<std::uint64_t> offset) {
-    Frame frame(k, KernelSymbol::vfs_read);
-    if (!f.readable()) return -EBADF;
-    if (ke::FileOperations* ops = f.perf_ops()) return ops->read(to.first_address(), to.size(), f.nonblock());
-    { Frame lsm(k, KernelSymbol::security_file_permission); }
-    const bool whole = fills(f);
-    std::vector<std::uint8_t> buffer(std::min<std::uint64_t>(to.size(), whole ? kChunk : kStream));
-    std::uint64_t done = 0;
-    do {
-        const std::span<std::uint8_t> part(buffer.data(), std::min<std::uint64_t>(buffer.size(), to.size() - done));
-        const std::int64_t n = offset ? f.pread(part, *offset + done) : f.read(part);
-        if (n < 0) return done ? static_cast<std::int64_t>(done) : n;
-        const std::size_t copied = to.copy_out(done, part.first(static_cast<std::size_t>(n)));
-        done += copied;
-        if (copied < static_cast<std::size_t>(n)) {
-            if (!offset && whole) f.pos -= static_cast<std::size_t>(n) - copied; // the rest was not read
-            return done ? static_cast<std::int64_t>(done) : -EFAULT;
-        }
-        if (static_cast<std::size_t>(n) < part.size()) break;
-    } while (whole && done < to.size());
-    return static_cast<std::int64_t>(done);
+    return kernel_function(k, KernelSymbol::vfs_read, [&]() -> std::int64_t {
+        if (!f.readable()) return -EBADF;
+        if (ke::FileOperations* ops = f.perf_ops()) return ops->read(to.first_address(), to.size(), f.nonblock());
+        { Frame lsm(k, KernelSymbol::security_file_permission); }
+        const bool whole = fills(f);
+        std::vector<std::uint8_t> buffer(std::min<std::uint64_t>(to.size(), whole ? kChunk : kStream));
+        std::uint64_t done = 0;
+        do {
+            const std::span<std::uint8_t> part(buffer.data(), std::min<std::uint64_t>(buffer.size(), to.size() - done));
+            const std::int64_t n = offset ? f.pread(part, *offset + done) : f.read(part);
+            if (n < 0) return done ? static_cast<std::int64_t>(done) : n;
+            const std::size_t copied = to.copy_out(done, part.first(static_cast<std::size_t>(n)));
+            done += copied;
+            if (copied < static_cast<std::size_t>(n)) {
+                if (!offset && whole) f.pos -= static_cast<std::size_t>(n) - copied; // the rest was not read
+                return done ? static_cast<std::int64_t>(done) : -EFAULT;
+            }
+            if (static_cast<std::size_t>(n) < part.size()) break;
+        } while (whole && done < to.size());
+        return static_cast<std::int64_t>(done);
+    });
 }
 
 std::int64_t write_from(Kernel& k, File& f, UserBuffers& from, std::optional<std::uint64_t> offset) {
-    Frame frame(k, KernelSymbol::vfs_write);
-    if (!f.writable()) return -EBADF;
-    { Frame lsm(k, KernelSymbol::security_file_permission); }
-    std::vector<std::uint8_t> buffer(std::min<std::uint64_t>(from.size(), kChunk));
-    std::uint64_t done = 0;
-    do {
-        const std::size_t want = std::min<std::uint64_t>(buffer.size(), from.size() - done);
-        const std::size_t got = f.ignores_data() ? want : from.copy_in(done, {buffer.data(), want});
-        if (want && !got) return done ? static_cast<std::int64_t>(done) : -EFAULT;
-        const std::span<const std::uint8_t> part(buffer.data(), got);
-        const std::int64_t n = offset ? f.pwrite(part, *offset + done) : f.write(part);
-        if (n < 0) return done ? static_cast<std::int64_t>(done) : n;
-        done += static_cast<std::uint64_t>(n);
-        if (static_cast<std::size_t>(n) < want) break;
-    } while (done < from.size());
-    return static_cast<std::int64_t>(done);
+    return kernel_function(k, KernelSymbol::vfs_write, [&]() -> std::int64_t {
+        if (!f.writable()) return -EBADF;
+        { Frame lsm(k, KernelSymbol::security_file_permission); }
+        std::vector<std::uint8_t> buffer(std::min<std::uint64_t>(from.size(), kChunk));
+        std::uint64_t done = 0;
+        do {
+            const std::size_t want = std::min<std::uint64_t>(buffer.size(), from.size() - done);
+            const std::size_t got = f.ignores_data() ? want : from.copy_in(done, {buffer.data(), want});
+            if (want && !got) return done ? static_cast<std::int64_t>(done) : -EFAULT;
+            const std::span<const std::uint8_t> part(buffer.data(), got);
+            const std::int64_t n = offset ? f.pwrite(part, *offset + done) : f.write(part);
+            if (n < 0) return done ? static_cast<std::int64_t>(done) : n;
+            done += static_cast<std::uint64_t>(n);
+            if (static_cast<std::size_t>(n) < want) break;
+        } while (done < from.size());
+        return static_cast<std::int64_t>(done);
+    });
 }
 
 } // namespace

@@ -11,6 +11,15 @@
 
 namespace rkperf::os {
 
+/// A function of the kernel whose result return probes may ask for.
+template <class Body>
+std::int64_t kernel_function(Kernel& k, KernelSymbol symbol, Body body) {
+    Frame frame(k, symbol);
+    const std::int64_t result = body();
+    k.function_returns(result);
+    return result;
+}
+
 inline VfsImpl& vfs_of(Kernel& k) { return static_cast<VfsImpl&>(k.vfs()); }
 
 /// The open file of a descriptor; null (EBADF) also for O_PATH descriptors, which most calls refuse.

@@ -19,52 +19,56 @@ constexpr std::uint64_t kRwfHipri = 1, kRwfDsync = 2, kRwfSync = 4, kRwfNowait =
 constexpr std::uint64_t kRwfAll = kRwfHipri | kRwfDsync | kRwfSync | kRwfNowait | kRwfAppend;
 
 std::int64_t sys_read(Kernel& k, Task& t, const SyscallArgs& a) {
-    Frame f(k, KernelSymbol::ksys_read);
-    const FileHandle file = file_of_fd(t, a[0]);
-    if (!file || !file->readable()) return -EBADF;
-    if (!k.access_ok(a[1], a[2])) return -EFAULT;
-    if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
-    UserBuffers b(k, a[1], a[2]);
-    return do_read(k, *file, b, std::nullopt);
+    return kernel_function(k, KernelSymbol::ksys_read, [&]() -> std::int64_t {
+        const FileHandle file = file_of_fd(t, a[0]);
+        if (!file || !file->readable()) return -EBADF;
+        if (!k.access_ok(a[1], a[2])) return -EFAULT;
+        if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
+        UserBuffers b(k, a[1], a[2]);
+        return do_read(k, *file, b, std::nullopt);
+    });
 }
 
 std::int64_t sys_write(Kernel& k, Task& t, const SyscallArgs& a) {
-    Frame f(k, KernelSymbol::ksys_write);
-    const FileHandle file = file_of_fd(t, a[0]);
-    if (!file || !file->writable()) return -EBADF;
-    if (!k.access_ok(a[1], a[2])) return -EFAULT;
-    if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
-    UserBuffers b(k, a[1], a[2]);
-    return do_write(k, *file, b, std::nullopt);
+    return kernel_function(k, KernelSymbol::ksys_write, [&]() -> std::int64_t {
+        const FileHandle file = file_of_fd(t, a[0]);
+        if (!file || !file->writable()) return -EBADF;
+        if (!k.access_ok(a[1], a[2])) return -EFAULT;
+        if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
+        UserBuffers b(k, a[1], a[2]);
+        return do_write(k, *file, b, std::nullopt);
+    });
 }
 
 /// Pipes and perf events cannot be read or written at an offset.
 bool has_position(File& f) { return !dynamic_cast<PipeFile*>(&f) && !f.perf_ops(); }
 
 std::int64_t sys_pread64(Kernel& k, Task& t, const SyscallArgs& a) {
-    Frame f(k, KernelSymbol::ksys_pread64);
-    if (static_cast<std::int64_t>(a[3]) < 0) return -EINVAL;
-    const FileHandle file = file_of_fd(t, a[0]);
-    if (!file) return -EBADF;
-    if (!has_position(*file)) return -ESPIPE;
-    if (!file->readable()) return -EBADF;
-    if (!k.access_ok(a[1], a[2])) return -EFAULT;
-    if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
-    UserBuffers b(k, a[1], a[2]);
-    return do_read(k, *file, b, a[3]);
+    return kernel_function(k, KernelSymbol::ksys_pread64, [&]() -> std::int64_t {
+        if (static_cast<std::int64_t>(a[3]) < 0) return -EINVAL;
+        const FileHandle file = file_of_fd(t, a[0]);
+        if (!file) return -EBADF;
+        if (!has_position(*file)) return -ESPIPE;
+        if (!file->readable()) return -EBADF;
+        if (!k.access_ok(a[1], a[2])) return -EFAULT;
+        if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
+        UserBuffers b(k, a[1], a[2]);
+        return do_read(k, *file, b, a[3]);
+    });
 }
 
 std::int64_t sys_pwrite64(Kernel& k, Task& t, const SyscallArgs& a) {
-    Frame f(k, KernelSymbol::ksys_pwrite64);
-    if (static_cast<std::int64_t>(a[3]) < 0) return -EINVAL;
-    const FileHandle file = file_of_fd(t, a[0]);
-    if (!file) return -EBADF;
-    if (!has_position(*file)) return -ESPIPE;
-    if (!file->writable()) return -EBADF;
-    if (!k.access_ok(a[1], a[2])) return -EFAULT;
-    if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
-    UserBuffers b(k, a[1], a[2]);
-    return do_write(k, *file, b, a[3]);
+    return kernel_function(k, KernelSymbol::ksys_pwrite64, [&]() -> std::int64_t {
+        if (static_cast<std::int64_t>(a[3]) < 0) return -EINVAL;
+        const FileHandle file = file_of_fd(t, a[0]);
+        if (!file) return -EBADF;
+        if (!has_position(*file)) return -ESPIPE;
+        if (!file->writable()) return -EBADF;
+        if (!k.access_ok(a[1], a[2])) return -EFAULT;
+        if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
+        UserBuffers b(k, a[1], a[2]);
+        return do_write(k, *file, b, a[3]);
+    });
 }
 
 /// readv of a file that knows read only: one after the other, up to the first that is not filled.

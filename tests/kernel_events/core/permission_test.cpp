@@ -88,9 +88,11 @@ TEST_CASE("a kprobe's place is a name or an address", "[CORE-479]") {
     CHECK(w.try_open(bad) == EFAULT);
     // Without a name, and with an empty one, config2 is the address.
     perf_event_attr by_address = named("");
-    by_address.kprobe_addr = 0x123;
-    CHECK(w.try_open(by_address) == EINVAL);
+    by_address.kprobe_addr = 0x123; // in no function
+    CHECK(w.try_open(by_address) == ENOENT);
     by_address.kprobe_func = 0;
+    CHECK(w.try_open(by_address) == ENOENT);
+    by_address.kprobe_addr = 0;
     CHECK(w.try_open(by_address) == EINVAL);
 }
 

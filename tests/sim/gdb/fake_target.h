@@ -16,7 +16,8 @@ class FakeTarget final : public Target {
     Registers regs[2];
     std::vector<std::uint8_t> memory = std::vector<std::uint8_t>(kBytes);
     std::vector<std::tuple<PointKind, std::uint64_t, std::uint64_t>> points;
-    std::vector<int> resumed; ///< CPU that steps, -1 for none
+    std::vector<int> resumed;        ///< CPU that steps, -1 for none
+    std::vector<unsigned> held_back; ///< each time: a bit for each CPU that was held
     bool detached{}, killed{}, writable{true};
     std::string said, file = "a file";
 
@@ -54,7 +55,10 @@ class FakeTarget final : public Target {
         return address < kBase + kBytes;
     }
     void clear_points() override { points.clear(); }
-    void resume(std::optional<unsigned> step) override { resumed.push_back(step ? static_cast<int>(*step) : -1); }
+    void resume(std::optional<unsigned> step, const std::vector<bool>& held) override {
+        resumed.push_back(step ? static_cast<int>(*step) : -1);
+        held_back.push_back(held[0] + 2u * held[1]);
+    }
     void detach() override { detached = true; }
     void kill() override { killed = true; }
     std::string monitor(unsigned cpu, std::string_view command) override {

@@ -176,6 +176,33 @@ class Stub(unittest.TestCase):
         self.assertEqual(len(re.findall(r"^[* ] \d+ ", text, re.M)), 8, text)
         self.assertRegex(text, r"Cortex-A55, idle")
 
+    def test_scheduler_locking(self):
+        # CPU 4 is thread 5. What is held neither counts on nor loses anything.
+        program = os.path.join(self.folder, "two")
+        subprocess.run([CC, "-O1", "-g", "-static", "-pthread", "-o", program, str(HERE / "gdb_two.c")], check=True)
+        run = subprocess.Popen([RKPERF, "run", "--quiet", "--quantum", "200ns", "--gdb", "unix:" + program + ".socket", "--",
+                                program], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(run.kill)
+        run.stderr.readline()
+        show = r'printf "{}: mine %d others %d\n", mine, others'.format
+        text = self.gdb(program + ".socket", "break turn", "continue", "info threads", "delete", "set scheduler-locking on", show("held"),
+                        "stepi 100", show("after steps"), "tbreak turn", "continue", "tbreak turn", "continue", show("after continue"),
+                        "set scheduler-locking step", "stepi", show("after a step"), "set scheduler-locking off",
+                        "tbreak turn", "continue", show("free"), "continue", program=program)
+        out, errors = run.communicate(timeout=200)
+        seen = {m[1]: (int(m[2]), int(m[3])) for m in re.finditer(r"^([a-z ]+): mine (\d+) others (\d+)$", text, re.M)}
+        self.assertEqual(len(seen), 5, text + errors)
+        self.assertRegex(text, r"\* 5 ")
+        others = seen["held"][1]
+        self.assertGreaterEqual(others, 1000)
+        for name in ("after steps", "after continue", "after a step"):
+            self.assertEqual(seen[name][1], others, text)
+        self.assertGreater(seen["after steps"][0], seen["held"][0])
+        self.assertGreaterEqual(seen["after continue"][0], 2000)
+        self.assertGreater(seen["free"][1], others, text)
+        self.assertEqual(out, "40000, the other too\n")
+        self.assertEqual(run.returncode, 0, errors)
+
     def test_monitor_commands(self):
         text, _, _, _ = self.session("break work", "continue", "monitor help", "monitor time", "monitor pmu 4",
                                      "monitor contexts", "monitor rings", "monitor tasks", "monitor pmu 9", "monitor no", "kill")

@@ -153,6 +153,12 @@ TEST_CASE("the machine goes on, steps and stops", "[gdb]") {
     CHECK(s.handle("s").running);
     CHECK(s.handle("c").running);
     CHECK(t.resumed == std::vector<int>{1, -1, 0, -1});
+    CHECK(t.held_back == std::vector<unsigned>{0, 0, 0, 0});
+    // Who is in no action does not run; the first action for a CPU counts.
+    for (const char* packet : {"vCont;s:2", "vCont;c:1", "vCont;c:1;s:2", "vCont;c:2;s:2;c:1", "vCont;s:p1.1;c:p1.-1"})
+        CHECK(s.handle(packet).running);
+    CHECK(std::vector<int>(t.resumed.begin() + 4, t.resumed.end()) == std::vector<int>{1, -1, 1, -1, 0});
+    CHECK(std::vector<unsigned>(t.held_back.begin() + 4, t.held_back.end()) == std::vector<unsigned>{1, 2, 0, 0, 0});
     CHECK(ask(s, "vCont;x") == "E01");
     CHECK(ask(s, "vCont;s:7") == "E01");
     CHECK(ask(s, "vCont;") == "E01");
