@@ -23,6 +23,24 @@ inline FpLanes<F, N> second_operand(const CpuState& s, const Insn& i) {
     }
 }
 
+/// Whether none of the numbers is anything but a zero.
+template <class Bits, unsigned N>
+inline bool all_zero(const Lanes<Bits, N>& e) {
+    Bits any = 0;
+    for (unsigned l = 0; l < N; ++l) any = static_cast<Bits>(any | e.v[l] << 1);
+    return any == 0;
+}
+
+/// Whether all sums are exact, so that there is nothing to report; round to nearest, no flushing.
+template <class F, unsigned N, class Op>
+inline bool exact_sums(const Lanes<typename F::Host, N>& a, const Lanes<typename F::Host, N>& b) {
+    using Host = typename F::Host;
+    Lanes<Host, N> e;
+    // Infinities and NaNs make a NaN of the error, which is no zero.
+    for (unsigned l = 0; l < N; ++l) e.v[l] = Op::error(a.v[l], b.v[l]);
+    return all_zero(std::bit_cast<FpLanes<F, N>>(e));
+}
+
 template <class F, unsigned N, class Op, bool by_element>
 [[gnu::noinline]] void exec_fp2_slow(CpuState& s, const Insn& i) {
     const auto a = FpLanes<F, N>::load(s.v[i.rn]), b = second_operand<F, N, by_element>(s, i);
@@ -38,15 +56,21 @@ void exec_fp2(CpuState& s, const Insn& i) {
     using Bits = typename F::Bits;
     if constexpr (Op::has_host && kHasHost<F>) {
         using Host = typename F::Host;
-        if (__builtin_expect(host_mode(s), 1)) {
+        if (__builtin_expect(!(s.fpcr & (fpcr::RMode | fpcr::FZ)), 1)) {
             const auto a = std::bit_cast<Lanes<Host, N>>(FpLanes<F, N>::load(s.v[i.rn]));
             const auto b = std::bit_cast<Lanes<Host, N>>(second_operand<F, N, by_element>(s, i));
             Lanes<Host, N> d;
             for (unsigned l = 0; l < N; ++l) d.v[l] = Op::host(a.v[l], b.v[l]);
             const auto r = std::bit_cast<FpLanes<F, N>>(d);
-            bool plain = true;
-            for (unsigned l = 0; l < N; ++l) plain &= Op::template plain<F>(r.v[l]);
-            if (__builtin_expect(plain, 1)) return r.store(s.v[i.rd]);
+            bool stands = true;
+            if (s.fpsr & fpsr::IXC) {
+                for (unsigned l = 0; l < N; ++l) stands &= Op::template plain<F>(r.v[l]);
+            } else if constexpr (Op::is_sum) {
+                stands = exact_sums<F, N, Op>(a, b);
+            } else {
+                stands = false;
+            }
+            if (__builtin_expect(stands, 1)) return r.store(s.v[i.rd]);
         }
     } else if constexpr (Op::has_quick && kHasHost<F>) {
         if (__builtin_expect(!(s.fpcr & fpcr::FZ), 1)) {
@@ -62,6 +86,32 @@ void exec_fp2(CpuState& s, const Insn& i) {
         }
     }
     exec_fp2_slow<F, N, Op, by_element>(s, i);
+}
+
+/// hw_fused_exact() of all lanes, without a branch between them.
+template <class F, unsigned N>
+RK_TARGET_FMA inline bool hw_fused_exact(const Lanes<typename F::Host, N>& a, const Lanes<typename F::Host, N>& b,
+                                         const Lanes<typename F::Host, N>& c, Lanes<typename F::Host, N>& sum) {
+    using Bits = typename F::Bits;
+    using Host = typename F::Host;
+    Lanes<Host, N> p, of_product, of_sum;
+    for (unsigned l = 0; l < N; ++l) p.v[l] = a.v[l] * b.v[l];
+    for (unsigned l = 0; l < N; ++l) of_product.v[l] = hw_fma(a.v[l], b.v[l], -p.v[l]);
+    for (unsigned l = 0; l < N; ++l) sum.v[l] = p.v[l] + c.v[l];
+    for (unsigned l = 0; l < N; ++l) {
+        const Host t = sum.v[l] - p.v[l];
+        of_sum.v[l] = (p.v[l] - (sum.v[l] - t)) + (c.v[l] - t);
+    }
+    if (!all_zero(std::bit_cast<FpLanes<F, N>>(of_product)) || !all_zero(std::bit_cast<FpLanes<F, N>>(of_sum)))
+        return false;
+    const auto x = std::bit_cast<FpLanes<F, N>>(a), y = std::bit_cast<FpLanes<F, N>>(b);
+    const auto product = std::bit_cast<FpLanes<F, N>>(p);
+    Bits small = 0;
+    for (unsigned l = 0; l < N; ++l) {
+        const Bits nonzero = static_cast<Bits>(x.v[l] << 1) != 0 && static_cast<Bits>(y.v[l] << 1) != 0;
+        small |= nonzero & ((product.v[l] & F::infinity) < least_exact_product<F>);
+    }
+    return !small;
 }
 
 template <class F, unsigned N, bool negate, bool by_element>
@@ -117,9 +167,7 @@ RK_TARGET_FMA void exec_fp_mla_hw(CpuState& s, const Insn& i) {
         if (__builtin_expect(plain, 1)) return r.store(s.v[i.rd]);
     }
     if (!(s.fpcr & (fpcr::RMode | fpcr::FZ))) {
-        bool exact = true;
-        for (unsigned l = 0; l < N; ++l) exact = exact && hw_fused_exact<F>(a.v[l], b.v[l], addend.v[l], d.v[l]);
-        if (exact) return std::bit_cast<FpLanes<F, N>>(d).store(s.v[i.rd]);
+        if (hw_fused_exact<F, N>(a, b, addend, d)) return std::bit_cast<FpLanes<F, N>>(d).store(s.v[i.rd]);
     }
     exec_fp_mla_slow<F, N, negate, by_element>(s, i);
 }
