@@ -31,6 +31,13 @@ inline bool all_zero(const Lanes<Bits, N>& e) {
     return any == 0;
 }
 
+template <class F, unsigned N>
+inline bool all_well_normal(const FpLanes<F, N>& r) {
+    typename F::Bits other = 0;
+    for (unsigned l = 0; l < N; ++l) other |= typename F::Bits{!is_well_normal<F>(r.v[l])};
+    return other == 0;
+}
+
 /// Whether all sums are exact, so that there is nothing to report; round to nearest, no flushing.
 template <class F, unsigned N, class Op>
 inline bool exact_sums(const Lanes<typename F::Host, N>& a, const Lanes<typename F::Host, N>& b) {
@@ -62,9 +69,11 @@ void exec_fp2(CpuState& s, const Insn& i) {
             Lanes<Host, N> d;
             for (unsigned l = 0; l < N; ++l) d.v[l] = Op::host(a.v[l], b.v[l]);
             const auto r = std::bit_cast<FpLanes<F, N>>(d);
-            bool stands = true;
+            bool stands;
             if (s.fpsr & fpsr::IXC) {
-                for (unsigned l = 0; l < N; ++l) stands &= Op::template plain<F>(r.v[l]);
+                Bits other = 0; // as wide as a lane, so that the loop becomes vector code
+                for (unsigned l = 0; l < N; ++l) other |= Bits{!Op::template plain<F>(r.v[l])};
+                stands = other == 0;
             } else if constexpr (Op::is_sum) {
                 stands = exact_sums<F, N, Op>(a, b);
             } else {
@@ -97,21 +106,22 @@ RK_TARGET_FMA inline bool hw_fused_exact(const Lanes<typename F::Host, N>& a, co
     Lanes<Host, N> p, of_product, of_sum;
     for (unsigned l = 0; l < N; ++l) p.v[l] = a.v[l] * b.v[l];
     for (unsigned l = 0; l < N; ++l) of_product.v[l] = hw_fma(a.v[l], b.v[l], -p.v[l]);
-    for (unsigned l = 0; l < N; ++l) sum.v[l] = p.v[l] + c.v[l];
     for (unsigned l = 0; l < N; ++l) {
-        const Host t = sum.v[l] - p.v[l];
-        of_sum.v[l] = (p.v[l] - (sum.v[l] - t)) + (c.v[l] - t);
+        const Host s = p.v[l] + c.v[l], t = s - p.v[l];
+        of_sum.v[l] = (p.v[l] - (s - t)) + (c.v[l] - t);
+        sum.v[l] = s;
     }
-    if (!all_zero(std::bit_cast<FpLanes<F, N>>(of_product)) || !all_zero(std::bit_cast<FpLanes<F, N>>(of_sum)))
-        return false;
     const auto x = std::bit_cast<FpLanes<F, N>>(a), y = std::bit_cast<FpLanes<F, N>>(b);
     const auto product = std::bit_cast<FpLanes<F, N>>(p);
-    Bits small = 0;
+    const auto errors = std::bit_cast<FpLanes<F, N>>(of_product), others = std::bit_cast<FpLanes<F, N>>(of_sum);
+    Bits any = 0;
     for (unsigned l = 0; l < N; ++l) {
-        const Bits nonzero = static_cast<Bits>(x.v[l] << 1) != 0 && static_cast<Bits>(y.v[l] << 1) != 0;
-        small |= nonzero & ((product.v[l] & F::infinity) < least_exact_product<F>);
+        const auto shifted = [](Bits v) { return static_cast<Bits>(v << 1); };
+        const Bits small = (product.v[l] & F::infinity) < least_exact_product<F>;
+        const Bits zero = (shifted(x.v[l]) == 0) | (shifted(y.v[l]) == 0);
+        any = static_cast<Bits>(any | shifted(errors.v[l] | others.v[l]) | (small & ~zero));
     }
-    return !small;
+    return any == 0;
 }
 
 template <class F, unsigned N, bool negate, bool by_element>
@@ -135,9 +145,7 @@ void exec_fp_mla(CpuState& s, const Insn& i) {
             auto d = std::bit_cast<Lanes<float, N>>(FpLanes<F, N>::load(s.v[i.rd]));
             for (unsigned l = 0; l < N; ++l) d.v[l] = host_fma(negate ? -a.v[l] : a.v[l], b.v[l], d.v[l]);
             const auto r = std::bit_cast<FpLanes<F, N>>(d);
-            bool plain = true;
-            for (unsigned l = 0; l < N; ++l) plain &= is_well_normal<F>(r.v[l]);
-            if (__builtin_expect(plain, 1)) return r.store(s.v[i.rd]);
+            if (__builtin_expect(all_well_normal<F, N>(r), 1)) return r.store(s.v[i.rd]);
         }
     }
     exec_fp_mla_slow<F, N, negate, by_element>(s, i);
@@ -157,8 +165,7 @@ RK_TARGET_FMA void exec_fp_mla_hw(CpuState& s, const Insn& i) {
     if (host_mode_or_flush(s)) {
         for (unsigned l = 0; l < N; ++l) d.v[l] = hw_fma(a.v[l], b.v[l], addend.v[l]);
         const auto r = std::bit_cast<FpLanes<F, N>>(d);
-        bool plain = true;
-        for (unsigned l = 0; l < N; ++l) plain &= is_well_normal<F>(r.v[l]);
+        bool plain = all_well_normal<F, N>(r);
         if (__builtin_expect(s.fpcr & fpcr::FZ, 0)) {
             for (unsigned l = 0; l < N; ++l)
                 plain &= !F::is_denormal(std::bit_cast<typename F::Bits>(a.v[l])) &&
