@@ -7,10 +7,23 @@
 namespace rkperf::cpu {
 namespace {
 
-constexpr unsigned kTables = 4;
 constexpr std::uint64_t kMix = 0xc2b2ae3d27d4eb4f;
-constexpr std::uint64_t kTableMix[kTables] = {0x9e3779b97f4a7c15, 0xff51afd7ed558ccd, 0x165667b19e3779f9,
+constexpr std::uint64_t kTableMix[] = {0x9e3779b97f4a7c15, 0xff51afd7ed558ccd, 0x165667b19e3779f9,
                                               0xd6e8feb86659fd93};
+
+/// By what hits, bit t for table t + 1: the last of them and the last but one; 0: the base.
+struct Providers {
+    std::uint8_t last{}, other{};
+};
+constexpr auto kProviders = [] {
+    std::array<Providers, 16> all{};
+    for (unsigned hits = 0; hits < all.size(); ++hits) {
+        const auto last = static_cast<unsigned>(std::bit_width(hits));
+        all[hits] = {static_cast<std::uint8_t>(last),
+                     static_cast<std::uint8_t>(std::bit_width(hits & ~(1u << last >> 1)))};
+    }
+    return all;
+}();
 
 } // namespace
 
@@ -27,8 +40,9 @@ BranchPredictor::BranchPredictor(const PredictorParams& params)
       indirect_base_(params.indirect),
       indirect_history_(params.indirect),
       stack_(params.return_stack) {
+    tags_.resize(std::size_t{kTables} * params.tagged);
+    tagged_.resize(tags_.size());
     for (unsigned t = 0; t < kTables; ++t) {
-        tagged_[t].resize(params.tagged);
         history_mask_[t] = (std::uint64_t{1} << params.history[t]) - 1;
     }
 }
@@ -38,24 +52,24 @@ bool BranchPredictor::tagged(std::uint64_t pc, bool taken) {
     const std::uint64_t mask = params_.tagged - 1;
     const std::uint64_t mixed = address * kMix;
     std::int8_t& base = bimodal_[address & (params_.bimodal - 1)];
-    // What knows the branch, by index: 0 the base, then the tables with growing history.
-    Tagged of_base{0, base, 0};
-    Tagged* entry[kTables + 1] = {&of_base};
-    std::uint16_t tag[kTables + 1]{};
+    Place places[kTables];
     unsigned hits = 0; // bit t: table t + 1
 #pragma GCC unroll 4
     for (unsigned t = 0; t < kTables; ++t) {
         const std::uint64_t h = ((history_ & history_mask_[t]) * kTableMix[t]) ^ mixed;
-        Tagged* const e = &tagged_[t][h >> 48 & mask];
-        entry[t + 1] = e;
-        tag[t + 1] = static_cast<std::uint16_t>(h >> 30 | 1); // 0 marks an entry never used
-        hits |= static_cast<unsigned>(e->tag == tag[t + 1]) << t;
+        const auto entry = static_cast<std::uint32_t>((h >> 48 & mask) + t * (mask + 1));
+        const auto tag = static_cast<std::uint16_t>(h >> 30 | 1);
+        places[t] = {entry, tag};
+        hits |= static_cast<unsigned>(tags_[entry] == tag) << t;
     }
-    const auto provider = static_cast<unsigned>(std::bit_width(hits));
-    const auto alternate = static_cast<unsigned>(std::bit_width(hits & ~(1u << provider >> 1)));
-    Tagged& p = *entry[provider];
+    // What knows the branch: the base, or the tables with growing history.
+    Tagged of_base{base, 0};
+    Tagged* const tables = tagged_.data();
+    const auto [provider, alternate] = kProviders[hits];
+    Tagged& p = provider ? tables[places[provider - 1].entry] : of_base;
+    const Tagged& other = alternate ? tables[places[alternate - 1].entry] : of_base;
     const bool provider_says = p.counter >= 0;
-    const bool alternate_says = entry[alternate]->counter >= 0;
+    const bool alternate_says = other.counter >= 0;
     const bool fresh = (p.useful == 0) & ((p.counter == 0) | (p.counter == -1));
     const bool says = fresh ? alternate_says : provider_says;
 
@@ -76,22 +90,25 @@ bool BranchPredictor::tagged(std::uint64_t pc, bool taken) {
     const bool base_learns = (provider == 0) | ((alternate == 0) & (p.useful == 0));
     base = static_cast<std::int8_t>(base_learns ? std::clamp(base + up, -2, 1) : base);
 
-    if (__builtin_expect((says != taken) & (provider < kTables), 0)) allocate(entry, tag, provider + 1, taken);
+    if (__builtin_expect((says != taken) & (provider < kTables), 0)) allocate(places, provider, taken);
     return says;
 }
 
-/// A longer history than what was wrong gets a chance, from table `first` on; the start rotates so that one table does not
-/// take them all.
-void BranchPredictor::allocate(Tagged* const* entry, const std::uint16_t* tag, unsigned first, bool taken) {
-    unsigned t = first;
-    if (t + 1 <= kTables && (++allocation_ & 3) == 0) ++t;
-    for (; t <= kTables; ++t) {
-        if (entry[t]->useful) continue;
-        *entry[t] = Tagged{tag[t], static_cast<std::int8_t>(taken ? 0 : -1), 0};
+/// A longer history than what was wrong gets a chance, from table `first` + 1 on; the start rotates so that one table does
+/// not take them all.
+void BranchPredictor::allocate(const Place* places, unsigned first, bool taken) {
+    const unsigned asked = first + (first + 1 < kTables && (++allocation_ & 3) == 0);
+    for (unsigned t = asked; t < kTables; ++t) {
+        Tagged& e = tagged_[places[t].entry];
+        if (e.useful) continue;
+        tags_[places[t].entry] = places[t].tag;
+        e = Tagged{static_cast<std::int8_t>(taken ? 0 : -1), 0};
         return;
     }
-    for (t = first; t <= kTables; ++t)
-        if (entry[t]->useful) --entry[t]->useful; // the first may not have been asked
+    for (unsigned t = first; t < kTables; ++t) {
+        Tagged& e = tagged_[places[t].entry];
+        if (e.useful) --e.useful; // the first may not have been asked
+    }
 }
 
 bool BranchPredictor::indirect(std::uint64_t pc, std::uint64_t target) {

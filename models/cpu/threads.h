@@ -52,7 +52,7 @@ class Threads {
         if constexpr (!kTimed) {
             finish_block(c);
         } else if (!c.end_block_same()) {
-            return end_anew(base, s, op, pc);
+            return end_with_inputs(base, s, op, pc);
         }
         return enter(base, s, link_of(c, 0, pc - 4, pc), pc);
     }
@@ -122,6 +122,14 @@ class Threads {
     [[gnu::always_inline]] static void finish_block(Core& c) {
         c.count_block(*c.block_);
         if constexpr (!kTimed) c.counter_.advance(c.block_->size);
+    }
+    // The end of a block comes in three: as last time and with nothing to look at; with a prediction to learn from or
+    // inputs to compare; to be placed. Each is a function of its own, so that none pays for what the next one needs.
+
+    [[gnu::noinline, gnu::flatten]] static void end_with_inputs(CoreBase& base, State& s, const Op* op, u64 pc) {
+        Core& c = core(base);
+        if (!c.end_block_known(ReplayNode::kNotTaken)) return end_anew(base, s, op, pc);
+        return enter(base, s, link_of(c, 0, pc - 4, pc), pc);
     }
     [[gnu::noinline, gnu::flatten]] static void end_anew(CoreBase& base, State& s, const Op* op, u64 pc) {
         Core& c = core(base);
@@ -290,22 +298,38 @@ class Threads {
         if constexpr (!kTimed) {
             finish_block(c);
         } else if (!c.end_block_same(pc, taken, target)) {
-            return conditional_anew(base, s, op, pc, taken, target);
+            return conditional_learning(base, s, op, pc, taken, target);
         }
         c.fast_.taken += taken;
         return enter(base, s, link_of(c, taken, pc, target), target);
     }
-    /// The same where prediction or placement may have more to do.
-    [[gnu::noinline, gnu::flatten]] static void conditional_anew(CoreBase& base, State& s, const Op* op, u64 pc,
-                                                                 bool taken, u64 target) {
+    /// The same where the predictor may learn or there are inputs.
+    [[gnu::noinline, gnu::flatten]] static void conditional_learning(CoreBase& base, State& s, const Op* op, u64 pc,
+                                                                     bool taken, u64 target) {
         Core& c = core(base);
-        const bool mispredicted = c.end_block(op, pc, taken, c.predict_conditional(pc, taken, target));
+        c.resolution_ = c.predict_conditional(pc, taken, target);
         c.fast_.taken += taken;
-        if (__builtin_expect(mispredicted, 0)) {
-            c.credit_ = 0;
-            if (c.deadline_ == 0) return attention_after_branch(base, s, op, target); // its events are watched
-        }
+        const bool right = c.resolution_.mispredict == Mispredict::none;
+        if (__builtin_expect(!c.end_block_known(Core::outcome(taken, c.resolution_)), 0))
+            return branch_anew(base, s, op, pc, taken, target);
+        if (__builtin_expect(!right, 0)) return mispredicted(base, s, op, pc, taken, target);
         return enter(base, s, link_of(c, taken, pc, target), target);
+    }
+    // Of any kind, where one may go elsewhere each time: the next block is looked up.
+
+    /// The predictor has said what there is to say of the branch (resolution_), but its block has to be placed.
+    [[gnu::noinline, gnu::flatten]] static void branch_anew(CoreBase& base, State& s, const Op* op, u64 pc, bool taken,
+                                                            u64 target) {
+        Core& c = core(base);
+        if (c.end_block(op, taken, c.resolution_)) return mispredicted(base, s, op, pc, taken, target);
+        return enter(base, s, nullptr, target);
+    }
+    [[gnu::noinline]] static void mispredicted(CoreBase& base, State& s, const Op* op, u64 pc, bool taken, u64 target) {
+        Core& c = core(base);
+        c.note_mispredict(c.resolution_.mispredict, c.wrong_path_, pc, taken);
+        c.credit_ = 0;
+        if (c.deadline_ == 0) return attention_after_branch(base, s, op, target); // its events are watched
+        return enter(base, s, nullptr, target);
     }
     template <a64::InsnKind kKind>
     static constexpr bool kDirect = kKind == a64::InsnKind::branch_immed || kKind == a64::InsnKind::branch_call;
@@ -336,24 +360,24 @@ class Threads {
         if constexpr (!kTimed) {
             finish_block(c);
         } else if (!taken || !c.end_block_same(kind_of<kFn, kKind>(*op), pc, target)) {
-            return branch_anew<kFn, kKind>(base, s, op, pc, taken, target);
+            return branch_learning<kFn, kKind>(base, s, op, pc, taken, target);
         }
         c.fast_.taken += taken;
         if constexpr (kDirect<kKind>) return enter(base, s, link_of(c, taken, pc, target), target);
         return enter(base, s, nullptr, target);
     }
     template <a64::Exec kFn, a64::InsnKind kKind>
-    [[gnu::noinline]] static void branch_anew(CoreBase& base, State& s, const Op* op, u64 pc, bool taken, u64 target) {
+    [[gnu::noinline, gnu::flatten]] static void branch_learning(CoreBase& base, State& s, const Op* op, u64 pc,
+                                                                bool taken, u64 target) {
         Core& c = core(base);
         const a64::InsnKind kind = kind_of<kFn, kKind>(*op);
-        const bool mispredicted = c.end_block(op, pc, taken, c.predict(kind, pc, taken, target));
+        c.resolution_ = c.predict(kind, pc, taken, target);
         c.fast_.taken += taken;
-        if (__builtin_expect(mispredicted, 0)) {
-            c.credit_ = 0;
-            if (c.deadline_ == 0) return attention_after_branch(base, s, op, target); // its events are watched
-        }
-        if constexpr (kDirect<kKind>) return enter(base, s, link_of(c, taken, pc, target), target);
-        return enter(base, s, nullptr, target);
+        if (!c.end_block_known(Core::outcome(taken, c.resolution_)))
+            return branch_anew(base, s, op, pc, taken, target);
+        if (__builtin_expect(c.resolution_.mispredict != Mispredict::none, 0))
+            return mispredicted(base, s, op, pc, taken, target);
+        return enter(base, s, kDirect<kKind> ? link_of(c, taken, pc, target) : nullptr, target);
     }
 
     // --- which handler ---
