@@ -183,6 +183,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     struct alignas(32) FunctionalPage {
         std::uint64_t rtag{~0ull}, wtag{~0ull}; ///< virtual address of the page, if it may be read or written
         std::uint8_t* host{};
+        std::uint64_t to_host{}; ///< what to add to a virtual address
     };
     static constexpr unsigned kFunctionalPages = 4096;
 
