@@ -303,36 +303,37 @@ class Threads {
         if constexpr (Compare::has_result) s.x[i.rd] = difference;
         return decided(base, s, op + 1, pc + 4, Relation::template holds<T>(a, b));
     }
-    /// The direction of a conditional branch is known.
+    /// The direction of a conditional branch is known. It is a branch of the host's, too, so that where that was guessed
+    /// wrongly is known before the next block is at hand.
     [[gnu::always_inline]] static void decided(CoreBase& base, State& s, const Op* op, u64 pc, bool taken) {
+        if (taken) return direction<true>(base, s, op, pc, pc + static_cast<u64>(op->insn.imm));
+        return direction<false>(base, s, op, pc, pc + 4);
+    }
+    template <bool kTaken>
+    [[gnu::always_inline]] static void direction(CoreBase& base, State& s, const Op* op, u64 pc, u64 target) {
         Core& c = core(base);
         if constexpr (!kTimed) {
-            // A branch of the host's, so that where it was guessed wrongly is known before the next block is at hand.
             finish_block(c);
-            if (!taken) return enter(base, s, &c.block_->next[0], pc, pc + 4);
-            ++c.fast_.taken;
-            return enter(base, s, &c.block_->next[1], pc, pc + static_cast<u64>(op->insn.imm));
-        } else {
-            // What the guest's branch does not tell the host in advance had better not become a branch of the host's, so
-            // what depends on it is selected, and only the jump to the next block is guessed.
-            const u64 target = pc + 4 + ((static_cast<u64>(op->insn.imm) - 4) & (0 - u64{taken}));
-            if (!c.end_block_same(pc, taken, target)) return conditional_learning(base, s, op, pc, taken, target);
-            c.fast_.taken += taken;
-            return enter(base, s, &c.block_->next[taken], pc, target);
+        } else if (!c.end_block_same(pc, kTaken, target)) {
+            return direction_learning<kTaken>(base, s, op, pc, target);
         }
+        c.fast_.taken += kTaken;
+        return enter(base, s, &c.block_->next[kTaken], pc, target);
     }
     /// The same where the predictor may learn or there are inputs.
-    [[gnu::noinline, gnu::flatten]] static void conditional_learning(CoreBase& base, State& s, const Op* op, u64 pc,
-                                                                     bool taken, u64 target) {
+    template <bool kTaken>
+    [[gnu::noinline, gnu::flatten]] static void direction_learning(CoreBase& base, State& s, const Op* op, u64 pc,
+                                                                   u64 target) {
         Core& c = core(base);
-        c.resolution_ = c.predict_conditional(pc, taken, target);
-        c.fast_.taken += taken;
+        c.resolution_ = c.predict_conditional(pc, kTaken, target);
+        c.fast_.taken += kTaken;
         const bool right = c.resolution_.mispredict == Mispredict::none;
-        if (__builtin_expect(!c.end_block_known(Core::outcome(taken, c.resolution_)), 0))
-            return branch_anew(base, s, op, pc, taken, target);
-        if (__builtin_expect(!right, 0)) return mispredicted(base, s, op, pc, taken, target);
-        return enter(base, s, &c.block_->next[taken], pc, target);
+        if (__builtin_expect(!c.end_block_known(Core::outcome(kTaken, c.resolution_)), 0))
+            return branch_anew(base, s, op, pc, kTaken, target);
+        if (!right) return mispredicted(base, s, op, pc, kTaken, target);
+        return enter(base, s, &c.block_->next[kTaken], pc, target);
     }
+
     // Of any kind, where one may go elsewhere each time: the next block is looked up.
 
     /// The predictor has said what there is to say of the branch (resolution_), but its block has to be placed.
