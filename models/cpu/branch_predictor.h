@@ -116,11 +116,6 @@ class BranchPredictor {
 
   private:
     static constexpr unsigned kTables = 4;
-    /// Of an entry of a tagged table; its tag is elsewhere, as most are only asked for that.
-    struct Tagged {
-        std::int8_t counter{}; ///< -4..3, taken if >= 0
-        std::uint8_t useful{};
-    };
     /// Where a branch is in the tagged tables, and what is its tag there.
     struct Place {
         std::uint32_t entry{};
@@ -183,7 +178,9 @@ class BranchPredictor {
     std::array<Known, kKnown> known_{};
     std::vector<std::int8_t> bimodal_; ///< -2..1, taken if >= 0
     std::vector<std::uint16_t> tags_; ///< of all tables, one after the other; 0 marks an entry never used
-    std::vector<Tagged> tagged_;      ///< the same
+    /// The rest of each entry, in one byte: a counter (0..7, taken from 4 on) and how useful it was (0..3). Behind all
+    /// entries one that stands for none.
+    std::vector<std::uint8_t> counters_;
     std::vector<std::uint64_t> nano_, micro_;
     std::vector<Btb> main_;
     std::vector<Indirect> indirect_base_, indirect_history_;
