@@ -9,8 +9,7 @@ namespace rkperf::cpu {
 namespace {
 
 constexpr std::uint64_t kMix = 0xc2b2ae3d27d4eb4f;
-constexpr std::uint64_t kTableMix[] = {0x9e3779b97f4a7c15, 0xff51afd7ed558ccd, 0x165667b19e3779f9,
-                                              0xd6e8feb86659fd93};
+constexpr std::uint64_t kTableMix[] = {0x9e3779b97f4a7c15, 0xff51afd7ed558ccd, 0x165667b19e3779f9, 0xd6e8feb86659fd93};
 
 /// By what hits, bit t for table t + 1: the last of them and the last but one; 0: the base.
 struct Providers {
@@ -145,7 +144,8 @@ void BranchPredictor::allocate(const Place* places, unsigned first, bool taken) 
     }
     for (unsigned t = first; t < kTables; ++t) {
         std::uint8_t& e = counters_[places[t].entry];
-        if (e > kCounterMask) e = static_cast<std::uint8_t>(e - (1 << kUsefulShift)); // the first may not have been asked
+        if (e > kCounterMask)
+            e = static_cast<std::uint8_t>(e - (1 << kUsefulShift)); // the first may not have been asked
     }
 }
 

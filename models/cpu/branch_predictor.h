@@ -177,7 +177,7 @@ class BranchPredictor {
     std::uint64_t lessons_{}; ///< changes of the counters and the tagged tables
     std::array<Known, kKnown> known_{};
     std::vector<std::int8_t> bimodal_; ///< -2..1, taken if >= 0
-    std::vector<std::uint16_t> tags_; ///< of all tables, one after the other; 0 marks an entry never used
+    std::vector<std::uint16_t> tags_;  ///< of all tables, one after the other; 0 marks an entry never used
     /// The rest of each entry, in one byte: a counter (0..7, taken from 4 on) and how useful it was (0..3). Behind all
     /// entries one that stands for none.
     std::vector<std::uint8_t> counters_;

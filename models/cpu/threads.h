@@ -392,8 +392,7 @@ class Threads {
         const a64::InsnKind kind = kind_of<kFn, kKind>(*op);
         c.resolution_ = c.predict(kind, pc, taken, target);
         c.fast_.taken += taken;
-        if (!c.end_block_known(Core::outcome(taken, c.resolution_)))
-            return branch_anew(base, s, op, pc, taken, target);
+        if (!c.end_block_known(Core::outcome(taken, c.resolution_))) return branch_anew(base, s, op, pc, taken, target);
         if (__builtin_expect(c.resolution_.mispredict != Mispredict::none, 0))
             return mispredicted(base, s, op, pc, taken, target);
         return enter(base, s, kDirect<kKind> ? &c.block_->next[taken] : nullptr, pc, target);
@@ -460,9 +459,8 @@ class Threads {
             add_compares(pairs, hot::ComparesOf<std::uint64_t>{});
             return pairs;
         }();
-        const auto at = std::find_if(kPairs.begin(), kPairs.end(), [&](const Pair& p) {
-            return p.first == first.fn && p.second == second.fn;
-        });
+        const auto at = std::find_if(kPairs.begin(), kPairs.end(),
+                                     [&](const Pair& p) { return p.first == first.fn && p.second == second.fn; });
         return at == kPairs.end() ? nullptr : at->handler;
     }
     static const Rows& rows() {
