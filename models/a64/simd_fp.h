@@ -118,7 +118,7 @@ RK_TARGET_FMA inline bool hw_fused_exact(const Lanes<typename F::Host, N>& a, co
     for (unsigned l = 0; l < N; ++l) {
         const auto shifted = [](Bits v) { return static_cast<Bits>(v << 1); };
         const Bits small = (product.v[l] & F::infinity) < least_exact_product<F>;
-        const Bits zero = (shifted(x.v[l]) == 0) | (shifted(y.v[l]) == 0);
+        const Bits zero = Bits{shifted(x.v[l]) == 0} | Bits{shifted(y.v[l]) == 0};
         any = static_cast<Bits>(any | shifted(errors.v[l] | others.v[l]) | (small & ~zero));
     }
     return any == 0;
