@@ -25,16 +25,44 @@ inline u32 flags_nz(T r) {
 }
 /// NZCV of r = a + b.
 template <class T>
-inline u32 flags_add(T a, T b, T r) {
+inline u32 defined_flags_add(T a, T b, T r) {
     return flags_nz(r) | static_cast<u32>(r < a) << 29 |
            static_cast<u32>((~(a ^ b) & (a ^ r)) >> (kWidth<T> - 1)) << 28;
 }
 /// NZCV of r = a - b.
 template <class T>
-inline u32 flags_sub(T a, T b, T r) {
+inline u32 defined_flags_sub(T a, T b, T r) {
     return flags_nz(r) | static_cast<u32>(a >= b) << 29 |
            static_cast<u32>(((a ^ b) & (a ^ r)) >> (kWidth<T> - 1)) << 28;
 }
+
+#if defined(__x86_64__)
+// The host's flags are the same but for the carry of a subtraction, and cost half of working them out.
+inline u32 from_host_flags(bool n, bool z, bool c, bool v) {
+    return static_cast<u32>((n * 2 + z) * 4 + (c * 2 + v)) << 28;
+}
+template <class T>
+inline u32 flags_add(T a, T b, T) {
+    bool n, z, c, v;
+    asm("add %5, %4" : "=@ccs"(n), "=@ccz"(z), "=@ccc"(c), "=@cco"(v), "+r"(a) : "r"(b));
+    return from_host_flags(n, z, c, v);
+}
+template <class T>
+inline u32 flags_sub(T a, T b, T) {
+    bool n, z, c, v;
+    asm("cmp %5, %4" : "=@ccs"(n), "=@ccz"(z), "=@ccae"(c), "=@cco"(v) : "r"(a), "r"(b));
+    return from_host_flags(n, z, c, v);
+}
+#else
+template <class T>
+inline u32 flags_add(T a, T b, T r) {
+    return defined_flags_add(a, b, r);
+}
+template <class T>
+inline u32 flags_sub(T a, T b, T r) {
+    return defined_flags_sub(a, b, r);
+}
+#endif
 
 /// Extend of the extended-register and register-offset forms: option field of the encoding.
 enum class Extend : u8 { uxtb, uxth, uxtw, uxtx, sxtb, sxth, sxtw, sxtx };

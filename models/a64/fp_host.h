@@ -44,11 +44,15 @@ constexpr bool is_moderate(typename F::Bits r) {
     return static_cast<Bits>(r << 1) < static_cast<Bits>((F::infinity << 1) - (Bits{4} << (F::frac_bits + 1)));
 }
 
-/// Whether r, the host's a + b, differs from the sum: Knuth's error term is exact, denormals included.
+/// What the host's sum r of a and b lacks: Knuth's error term is exact, denormals included.
+template <class H>
+inline H sum_error(H a, H b, H r) {
+    const H t = r - a;
+    return (a - (r - t)) + (b - t);
+}
 template <class H>
 inline bool sum_inexact(H a, H b, H r) {
-    const H t = r - a;
-    return (a - (r - t)) + (b - t) != 0;
+    return sum_error(a, b, r) != 0;
 }
 
 /// Whether the product of two finite numbers, neither zero, has more significant bits than the format.
@@ -115,17 +119,20 @@ inline bool host_has_fma() { return true; }
 RK_TARGET_FMA inline float hw_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 RK_TARGET_FMA inline double hw_fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
+/// Exponent field of a product from which on the last bit of the whole product is a number of the format, and so is the
+/// product's error.
+template <class F>
+inline constexpr auto least_exact_product = static_cast<typename F::Bits>(typename F::Bits{F::frac_bits + 2}
+                                                                          << F::frac_bits);
+
 /// a * b + c where it is exact, so that there is nothing to report; round to nearest, no flushing. False: it is not, or
 /// that cannot be told, or there are infinities or NaNs.
 template <class F>
 RK_TARGET_FMA inline bool hw_fused_exact(typename F::Host a, typename F::Host b, typename F::Host c,
                                          typename F::Host& result) {
     using Bits = typename F::Bits;
-    // From this exponent on the last bit of the whole product is a number of the format, and so is the product's error.
-    constexpr unsigned least = F::frac_bits + 2;
     const auto p = a * b, sum = p + c;
-    const auto exponent = static_cast<unsigned>(std::bit_cast<Bits>(p) >> F::frac_bits & F::exp_max);
-    if (exponent < least && a != 0 && b != 0) return false;
+    if ((std::bit_cast<Bits>(p) & F::infinity) < least_exact_product<F> && a != 0 && b != 0) return false;
     // Infinities and NaNs make a NaN of one of the errors, which equals nothing.
     const auto t = sum - p;
     if (!(hw_fma(a, b, -p) == 0 && (p - (sum - t)) + (c - t) == 0)) return false;

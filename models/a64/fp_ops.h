@@ -18,7 +18,7 @@ namespace rkperf::a64 {
 namespace op {
 
 struct Add {
-    static constexpr bool has_host = true, has_quick = false;
+    static constexpr bool has_host = true, has_quick = false, is_sum = true;
     template <class F>
     static auto soft(typename F::Bits a, typename F::Bits b, FpEnv& env) {
         return soft::add<F>(a, b, env);
@@ -26,6 +26,10 @@ struct Add {
     template <class H>
     static H host(H a, H b) {
         return a + b;
+    }
+    template <class H>
+    static H error(H a, H b) {
+        return sum_error(a, b, a + b);
     }
     /// A sum in the denormal range is exact, and so are zeros.
     template <class F>
@@ -40,7 +44,7 @@ struct Add {
     }
 };
 struct Sub {
-    static constexpr bool has_host = true, has_quick = false;
+    static constexpr bool has_host = true, has_quick = false, is_sum = true;
     template <class F>
     static auto soft(typename F::Bits a, typename F::Bits b, FpEnv& env) {
         return soft::sub<F>(a, b, env);
@@ -48,6 +52,10 @@ struct Sub {
     template <class H>
     static H host(H a, H b) {
         return a - b;
+    }
+    template <class H>
+    static H error(H a, H b) {
+        return sum_error(a, -b, a - b);
     }
     template <class F>
     static bool plain(typename F::Bits r) {
@@ -61,7 +69,7 @@ struct Sub {
     }
 };
 struct Mul {
-    static constexpr bool has_host = true, has_quick = false;
+    static constexpr bool has_host = true, has_quick = false, is_sum = false;
     template <class F>
     static auto soft(typename F::Bits a, typename F::Bits b, FpEnv& env) {
         return soft::mul<F>(a, b, env);

@@ -23,6 +23,31 @@ inline FpLanes<F, N> second_operand(const CpuState& s, const Insn& i) {
     }
 }
 
+/// Whether none of the numbers is anything but a zero.
+template <class Bits, unsigned N>
+inline bool all_zero(const Lanes<Bits, N>& e) {
+    Bits any = 0;
+    for (unsigned l = 0; l < N; ++l) any = static_cast<Bits>(any | e.v[l] << 1);
+    return any == 0;
+}
+
+template <class F, unsigned N>
+inline bool all_well_normal(const FpLanes<F, N>& r) {
+    typename F::Bits other = 0;
+    for (unsigned l = 0; l < N; ++l) other |= typename F::Bits{!is_well_normal<F>(r.v[l])};
+    return other == 0;
+}
+
+/// Whether all sums are exact, so that there is nothing to report; round to nearest, no flushing.
+template <class F, unsigned N, class Op>
+inline bool exact_sums(const Lanes<typename F::Host, N>& a, const Lanes<typename F::Host, N>& b) {
+    using Host = typename F::Host;
+    Lanes<Host, N> e;
+    // Infinities and NaNs make a NaN of the error, which is no zero.
+    for (unsigned l = 0; l < N; ++l) e.v[l] = Op::error(a.v[l], b.v[l]);
+    return all_zero(std::bit_cast<FpLanes<F, N>>(e));
+}
+
 template <class F, unsigned N, class Op, bool by_element>
 [[gnu::noinline]] void exec_fp2_slow(CpuState& s, const Insn& i) {
     const auto a = FpLanes<F, N>::load(s.v[i.rn]), b = second_operand<F, N, by_element>(s, i);
@@ -38,15 +63,23 @@ void exec_fp2(CpuState& s, const Insn& i) {
     using Bits = typename F::Bits;
     if constexpr (Op::has_host && kHasHost<F>) {
         using Host = typename F::Host;
-        if (__builtin_expect(host_mode(s), 1)) {
+        if (__builtin_expect(!(s.fpcr & (fpcr::RMode | fpcr::FZ)), 1)) {
             const auto a = std::bit_cast<Lanes<Host, N>>(FpLanes<F, N>::load(s.v[i.rn]));
             const auto b = std::bit_cast<Lanes<Host, N>>(second_operand<F, N, by_element>(s, i));
             Lanes<Host, N> d;
             for (unsigned l = 0; l < N; ++l) d.v[l] = Op::host(a.v[l], b.v[l]);
             const auto r = std::bit_cast<FpLanes<F, N>>(d);
-            bool plain = true;
-            for (unsigned l = 0; l < N; ++l) plain &= Op::template plain<F>(r.v[l]);
-            if (__builtin_expect(plain, 1)) return r.store(s.v[i.rd]);
+            bool stands;
+            if (s.fpsr & fpsr::IXC) {
+                Bits other = 0; // as wide as a lane, so that the loop becomes vector code
+                for (unsigned l = 0; l < N; ++l) other |= Bits{!Op::template plain<F>(r.v[l])};
+                stands = other == 0;
+            } else if constexpr (Op::is_sum) {
+                stands = exact_sums<F, N, Op>(a, b);
+            } else {
+                stands = false;
+            }
+            if (__builtin_expect(stands, 1)) return r.store(s.v[i.rd]);
         }
     } else if constexpr (Op::has_quick && kHasHost<F>) {
         if (__builtin_expect(!(s.fpcr & fpcr::FZ), 1)) {
@@ -62,6 +95,33 @@ void exec_fp2(CpuState& s, const Insn& i) {
         }
     }
     exec_fp2_slow<F, N, Op, by_element>(s, i);
+}
+
+/// hw_fused_exact() of all lanes, without a branch between them.
+template <class F, unsigned N>
+RK_TARGET_FMA inline bool hw_fused_exact(const Lanes<typename F::Host, N>& a, const Lanes<typename F::Host, N>& b,
+                                         const Lanes<typename F::Host, N>& c, Lanes<typename F::Host, N>& sum) {
+    using Bits = typename F::Bits;
+    using Host = typename F::Host;
+    Lanes<Host, N> p, of_product, of_sum;
+    for (unsigned l = 0; l < N; ++l) p.v[l] = a.v[l] * b.v[l];
+    for (unsigned l = 0; l < N; ++l) of_product.v[l] = hw_fma(a.v[l], b.v[l], -p.v[l]);
+    for (unsigned l = 0; l < N; ++l) {
+        const Host s = p.v[l] + c.v[l], t = s - p.v[l];
+        of_sum.v[l] = (p.v[l] - (s - t)) + (c.v[l] - t);
+        sum.v[l] = s;
+    }
+    const auto x = std::bit_cast<FpLanes<F, N>>(a), y = std::bit_cast<FpLanes<F, N>>(b);
+    const auto product = std::bit_cast<FpLanes<F, N>>(p);
+    const auto errors = std::bit_cast<FpLanes<F, N>>(of_product), others = std::bit_cast<FpLanes<F, N>>(of_sum);
+    Bits any = 0;
+    for (unsigned l = 0; l < N; ++l) {
+        const auto shifted = [](Bits v) { return static_cast<Bits>(v << 1); };
+        const Bits small = (product.v[l] & F::infinity) < least_exact_product<F>;
+        const Bits zero = Bits{shifted(x.v[l]) == 0} | Bits{shifted(y.v[l]) == 0};
+        any = static_cast<Bits>(any | shifted(errors.v[l] | others.v[l]) | (small & ~zero));
+    }
+    return any == 0;
 }
 
 template <class F, unsigned N, bool negate, bool by_element>
@@ -85,9 +145,7 @@ void exec_fp_mla(CpuState& s, const Insn& i) {
             auto d = std::bit_cast<Lanes<float, N>>(FpLanes<F, N>::load(s.v[i.rd]));
             for (unsigned l = 0; l < N; ++l) d.v[l] = host_fma(negate ? -a.v[l] : a.v[l], b.v[l], d.v[l]);
             const auto r = std::bit_cast<FpLanes<F, N>>(d);
-            bool plain = true;
-            for (unsigned l = 0; l < N; ++l) plain &= is_well_normal<F>(r.v[l]);
-            if (__builtin_expect(plain, 1)) return r.store(s.v[i.rd]);
+            if (__builtin_expect(all_well_normal<F, N>(r), 1)) return r.store(s.v[i.rd]);
         }
     }
     exec_fp_mla_slow<F, N, negate, by_element>(s, i);
@@ -107,8 +165,7 @@ RK_TARGET_FMA void exec_fp_mla_hw(CpuState& s, const Insn& i) {
     if (host_mode_or_flush(s)) {
         for (unsigned l = 0; l < N; ++l) d.v[l] = hw_fma(a.v[l], b.v[l], addend.v[l]);
         const auto r = std::bit_cast<FpLanes<F, N>>(d);
-        bool plain = true;
-        for (unsigned l = 0; l < N; ++l) plain &= is_well_normal<F>(r.v[l]);
+        bool plain = all_well_normal<F, N>(r);
         if (__builtin_expect(s.fpcr & fpcr::FZ, 0)) {
             for (unsigned l = 0; l < N; ++l)
                 plain &= !F::is_denormal(std::bit_cast<typename F::Bits>(a.v[l])) &&
@@ -117,9 +174,7 @@ RK_TARGET_FMA void exec_fp_mla_hw(CpuState& s, const Insn& i) {
         if (__builtin_expect(plain, 1)) return r.store(s.v[i.rd]);
     }
     if (!(s.fpcr & (fpcr::RMode | fpcr::FZ))) {
-        bool exact = true;
-        for (unsigned l = 0; l < N; ++l) exact = exact && hw_fused_exact<F>(a.v[l], b.v[l], addend.v[l], d.v[l]);
-        if (exact) return std::bit_cast<FpLanes<F, N>>(d).store(s.v[i.rd]);
+        if (hw_fused_exact<F, N>(a, b, addend, d)) return std::bit_cast<FpLanes<F, N>>(d).store(s.v[i.rd]);
     }
     exec_fp_mla_slow<F, N, negate, by_element>(s, i);
 }

@@ -2,15 +2,68 @@
 #include "models/cpu/branch_predictor.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace rkperf::cpu {
 namespace {
 
-constexpr unsigned kTables = 4;
 constexpr std::uint64_t kMix = 0xc2b2ae3d27d4eb4f;
-constexpr std::uint64_t kTableMix[kTables] = {0x9e3779b97f4a7c15, 0xff51afd7ed558ccd, 0x165667b19e3779f9,
-                                              0xd6e8feb86659fd93};
+constexpr std::uint64_t kTableMix[] = {0x9e3779b97f4a7c15, 0xff51afd7ed558ccd, 0x165667b19e3779f9, 0xd6e8feb86659fd93};
+
+/// By what hits, bit t for table t + 1: the last of them and the last but one; 0: the base.
+struct Providers {
+    std::uint8_t last{}, other{};
+};
+constexpr auto kProviders = [] {
+    std::array<Providers, 16> all{};
+    for (unsigned hits = 0; hits < all.size(); ++hits) {
+        const auto last = static_cast<unsigned>(std::bit_width(hits));
+        all[hits] = {static_cast<std::uint8_t>(last),
+                     static_cast<std::uint8_t>(std::bit_width(hits & ~(1u << last >> 1)))};
+    }
+    return all;
+}();
+
+// Entries of the tagged tables: see counters_. Which way a branch goes is what hosts guess as badly as the modelled core,
+// so what follows from it is looked up, not decided.
+constexpr unsigned kUsefulShift = 3, kCounterMask = 7, kWeaklyTaken = 4, kMostUseful = 3;
+constexpr std::uint8_t kNoEntry = 4 << kUsefulShift;
+constexpr std::uint8_t entry_of(unsigned counter, unsigned useful) {
+    return static_cast<std::uint8_t>(counter | useful << kUsefulShift);
+}
+/// What an entry that provides the prediction says and becomes.
+struct Step {
+    std::uint8_t entry{}; ///< afterwards
+    bool says{};          ///< the prediction
+    bool sure{};          ///< nothing to learn, and the alternate agrees
+    bool useful{};        ///< it was before
+    bool useless{};       ///< it is afterwards
+};
+constexpr Step step_of(unsigned entry, bool alternate_says, bool taken) {
+    if (entry == kNoEntry) return {kNoEntry, alternate_says, true, false, true};
+    const unsigned counter = entry & kCounterMask, useful = entry >> kUsefulShift;
+    const bool entry_says = counter >= kWeaklyTaken;
+    const bool fresh = useful == 0 && (counter == kWeaklyTaken || counter == kWeaklyTaken - 1);
+    const unsigned most = taken ? kCounterMask : 0;
+    unsigned after = useful;
+    if (entry_says != alternate_says) {
+        if (entry_says == taken) {
+            after = std::min(useful + 1, kMostUseful);
+        } else if (useful) {
+            after = useful - 1;
+        }
+    }
+    const unsigned moved = counter == most ? counter : taken ? counter + 1 : counter - 1;
+    return {entry_of(moved, after), fresh ? alternate_says : entry_says,
+            counter == most && entry_says == alternate_says, useful != 0, after == 0};
+}
+constexpr auto kSteps = [] {
+    std::array<std::array<Step, kNoEntry + 1>, 4> all{}; // by taken << 1 | alternate_says
+    for (unsigned k = 0; k < all.size(); ++k)
+        for (unsigned e = 0; e <= kNoEntry; ++e) all[k][e] = step_of(e, k & 1, k >> 1);
+    return all;
+}();
 
 } // namespace
 
@@ -27,8 +80,10 @@ BranchPredictor::BranchPredictor(const PredictorParams& params)
       indirect_base_(params.indirect),
       indirect_history_(params.indirect),
       stack_(params.return_stack) {
+    tags_.resize(std::size_t{kTables} * params.tagged);
+    counters_.assign(tags_.size(), entry_of(kWeaklyTaken, 0));
+    counters_.push_back(kNoEntry);
     for (unsigned t = 0; t < kTables; ++t) {
-        tagged_[t].resize(params.tagged);
         history_mask_[t] = (std::uint64_t{1} << params.history[t]) - 1;
     }
 }
@@ -38,60 +93,60 @@ bool BranchPredictor::tagged(std::uint64_t pc, bool taken) {
     const std::uint64_t mask = params_.tagged - 1;
     const std::uint64_t mixed = address * kMix;
     std::int8_t& base = bimodal_[address & (params_.bimodal - 1)];
-    // What knows the branch, by index: 0 the base, then the tables with growing history.
-    Tagged of_base{0, base, 0};
-    Tagged* entry[kTables + 1] = {&of_base};
-    std::uint16_t tag[kTables + 1]{};
-    unsigned hits = 0; // bit t: table t + 1
+    std::uint8_t* const counters = counters_.data();
+    Place places[kTables + 1];
+    places[0].entry = static_cast<std::uint32_t>(kTables * (mask + 1)); // none
+    unsigned hits = 0;                                                  // bit t: table t + 1
 #pragma GCC unroll 4
     for (unsigned t = 0; t < kTables; ++t) {
         const std::uint64_t h = ((history_ & history_mask_[t]) * kTableMix[t]) ^ mixed;
-        Tagged* const e = &tagged_[t][h >> 48 & mask];
-        entry[t + 1] = e;
-        tag[t + 1] = static_cast<std::uint16_t>(h >> 30 | 1); // 0 marks an entry never used
-        hits |= static_cast<unsigned>(e->tag == tag[t + 1]) << t;
+        const auto entry = static_cast<std::uint32_t>((h >> 48 & mask) + t * (mask + 1));
+        const auto tag = static_cast<std::uint16_t>(h >> 30 | 1);
+        places[t + 1] = {entry, tag};
+        hits |= static_cast<unsigned>(tags_[entry] == tag) << t;
     }
-    const auto provider = static_cast<unsigned>(std::bit_width(hits));
-    const auto alternate = static_cast<unsigned>(std::bit_width(hits & ~(1u << provider >> 1)));
-    Tagged& p = *entry[provider];
-    const bool provider_says = p.counter >= 0;
-    const bool alternate_says = entry[alternate]->counter >= 0;
-    const bool fresh = (p.useful == 0) & ((p.counter == 0) | (p.counter == -1));
-    const bool says = fresh ? alternate_says : provider_says;
+    // What knows the branch: the base, or the tables with growing history.
+    const auto [provider, alternate] = kProviders[hits];
+    const std::uint8_t other = counters[places[alternate].entry];
+    std::uint8_t& entry = counters[places[provider].entry];
+    const unsigned alternate_says =
+        (other >> 2 & 1) | (unsigned{other == kNoEntry} & unsigned{base >= 0}); // kNoEntry has no counter
+    const Step step = kSteps[unsigned{taken} << 1 | alternate_says][entry];
 
     // Most often everybody knows already.
-    const bool sure = ((provider == 0) | (p.counter == (taken ? 3 : -4))) & (provider_says == alternate_says);
-    const bool base_knows = (alternate != 0) | (p.useful != 0) | (base == (taken ? 1 : -2));
-    if (__builtin_expect(sure & base_knows, 1)) {
+    const std::int8_t most = static_cast<std::int8_t>(3 * taken - 2);
+    const bool base_sure = base == most;
+    if (__builtin_expect(step.sure & ((alternate != 0) | step.useful | base_sure), 1)) {
         known_[address & (kKnown - 1)] = {pc, history_ & history_mask_.back(), lessons_, taken};
-        return says;
+        return step.says;
     }
     ++lessons_;
-
-    // Which way the branch goes is what hosts guess as badly as this: no branches on it.
-    const int up = taken ? 1 : -1;
-    const int credit = provider_says == taken ? 1 : -1;
-    p.useful = static_cast<std::uint8_t>(std::clamp(p.useful + (provider_says != alternate_says ? credit : 0), 0, 3));
-    p.counter = static_cast<std::int8_t>(std::clamp(p.counter + up, -4, 3));
-    const bool base_learns = (provider == 0) | ((alternate == 0) & (p.useful == 0));
-    base = static_cast<std::int8_t>(base_learns ? std::clamp(base + up, -2, 1) : base);
-
-    if (__builtin_expect((says != taken) & (provider < kTables), 0)) allocate(entry, tag, provider + 1, taken);
-    return says;
+    entry = step.entry;
+    const int learns = unsigned{alternate == 0} & unsigned{step.useless} & unsigned{!base_sure};
+    base = static_cast<std::int8_t>(base + (learns & taken) - (learns & !taken));
+    if (__builtin_expect((step.says != taken) & (provider < kTables), 0)) allocate(places + 1, provider, taken);
+    return step.says;
 }
 
-/// A longer history than what was wrong gets a chance, from table `first` on; the start rotates so that one table does not
-/// take them all.
-void BranchPredictor::allocate(Tagged* const* entry, const std::uint16_t* tag, unsigned first, bool taken) {
-    unsigned t = first;
-    if (t + 1 <= kTables && (++allocation_ & 3) == 0) ++t;
-    for (; t <= kTables; ++t) {
-        if (entry[t]->useful) continue;
-        *entry[t] = Tagged{tag[t], static_cast<std::int8_t>(taken ? 0 : -1), 0};
+/// A longer history than what was wrong gets a chance, from table `first` + 1 on; the start rotates so that one table does
+/// not take them all.
+void BranchPredictor::allocate(const Place* places, unsigned first, bool taken) {
+    const unsigned asked = first + (first + 1 < kTables && (++allocation_ & 3) == 0);
+    unsigned useless = 0; // bit t: table t + 1
+#pragma GCC unroll 4
+    for (unsigned t = 0; t < kTables; ++t)
+        useless |= static_cast<unsigned>(counters_[places[t].entry] <= kCounterMask) << t;
+    if (const unsigned free = useless & ~0u << asked; __builtin_expect(free != 0, 1)) {
+        const Place& p = places[std::countr_zero(free)];
+        tags_[p.entry] = p.tag;
+        counters_[p.entry] = entry_of(kWeaklyTaken - 1 + taken, 0);
         return;
     }
-    for (t = first; t <= kTables; ++t)
-        if (entry[t]->useful) --entry[t]->useful; // the first may not have been asked
+    for (unsigned t = first; t < kTables; ++t) {
+        std::uint8_t& e = counters_[places[t].entry];
+        if (e > kCounterMask)
+            e = static_cast<std::uint8_t>(e - (1 << kUsefulShift)); // the first may not have been asked
+    }
 }
 
 bool BranchPredictor::indirect(std::uint64_t pc, std::uint64_t target) {

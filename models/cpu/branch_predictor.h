@@ -115,10 +115,11 @@ class BranchPredictor {
     void exception() { depth_ = 0; }
 
   private:
-    struct Tagged {
+    static constexpr unsigned kTables = 4;
+    /// Where a branch is in the tagged tables, and what is its tag there.
+    struct Place {
+        std::uint32_t entry{};
         std::uint16_t tag{};
-        std::int8_t counter{}; ///< -4..3, taken if >= 0
-        std::uint8_t useful{};
     };
     struct Btb {
         std::uint64_t pc{~0ull};
@@ -153,7 +154,7 @@ class BranchPredictor {
     }
     void pass(std::uint64_t pc, bool ask);
     bool tagged(std::uint64_t pc, bool taken);
-    void allocate(Tagged* const* entry, const std::uint16_t* tag, unsigned first, bool taken);
+    void allocate(const Place* places, unsigned first, bool taken);
     bool indirect(std::uint64_t pc, std::uint64_t target);
     std::uint8_t target_known_slow(std::uint64_t pc);
     void push(std::uint64_t address) {
@@ -176,7 +177,10 @@ class BranchPredictor {
     std::uint64_t lessons_{}; ///< changes of the counters and the tagged tables
     std::array<Known, kKnown> known_{};
     std::vector<std::int8_t> bimodal_; ///< -2..1, taken if >= 0
-    std::array<std::vector<Tagged>, 4> tagged_;
+    std::vector<std::uint16_t> tags_;  ///< of all tables, one after the other; 0 marks an entry never used
+    /// The rest of each entry, in one byte: a counter (0..7, taken from 4 on) and how useful it was (0..3). Behind all
+    /// entries one that stands for none.
+    std::vector<std::uint8_t> counters_;
     std::vector<std::uint64_t> nano_, micro_;
     std::vector<Btb> main_;
     std::vector<Indirect> indirect_base_, indirect_history_;

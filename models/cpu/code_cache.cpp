@@ -55,6 +55,7 @@ Block* CodeCache::decode(CodePage& page, std::uint64_t offset) {
     if (page.blocks.empty()) ++census_[page.ppn % kCensus];
     page.blocks.push_back(std::move(block));
     page.at[offset / 4] = b;
+    ++decoded_;
     return b;
 }
 

@@ -94,6 +94,8 @@ class CodeCache {
     void drop_all_blocks();
     /// Grows when blocks are dropped.
     unsigned drops() const { return drops_; }
+    /// The same when any are decoded or dropped.
+    unsigned changes() const { return drops_ + decoded_; }
     /// The L1I no longer holds the line (~0: any).
     void l1i_line_lost(std::uint64_t pline);
 
@@ -106,7 +108,7 @@ class CodeCache {
     TimingOf timing_of_;
     HandlerOf handler_of_{};
     Handler end_{};
-    unsigned drops_{};
+    unsigned drops_{}, decoded_{};
     std::array<std::uint16_t, kCensus> census_{}; ///< pages with blocks, by hash: spares most questions the look-up
     std::unordered_map<std::uint64_t, std::unique_ptr<CodePage>> pages_; // never walked in a way that shows
 };

@@ -181,28 +181,42 @@ void CoreBase::count_ops(const Block& block, unsigned from, unsigned to) {
 }
 
 void CoreBase::note_mispredict(Mispredict kind, std::uint64_t n, std::uint64_t pc, bool taken) {
-    switch (kind) {
-        case Mispredict::none: return;
-        case Mispredict::direction: note(Lane::cond_mispredict); break;
-        case Mispredict::indirect: note(Lane::indirect_mispredict); break;
-        case Mispredict::return_address: note(Lane::return_mispredict); break;
+    if (kind != Mispredict::direction || (pc ^ vpn_ << kPageShift) >= kPageSize) {
+        // Where an indirect branch was believed to go only the predictor knew.
+        note(kind == Mispredict::direction  ? Lane::cond_mispredict
+             : kind == Mispredict::indirect ? Lane::indirect_mispredict
+                                            : Lane::return_mispredict);
+        if (n) note(Lane::wrong_path, n);
+        return;
     }
-    if (!n) return;
-    note(Lane::wrong_path, n);
-    // Where an indirect branch was believed to go only the predictor knew.
-    if (kind != Mispredict::direction || (pc ^ vpn_ << kPageShift) >= kPageSize) return;
-    std::uint64_t wrong = pc + 4;
-    if (!taken) {
-        std::uint32_t raw = 0;
-        std::memcpy(&raw, physical_.host(PhysAddr(page_->ppn << kPageShift | (pc & (kPageSize - 1)))), sizeof raw);
-        wrong = pc + static_cast<std::uint64_t>(a64::decode(raw).imm);
+    WrongPath& w = wrong_paths_[(pc >> 2 ^ n << 1 ^ taken) % kWrongPaths];
+    if (w.page != page_ || w.pc != pc || w.n != n || w.taken != taken || w.changes != code_.changes()) {
+        w.page = page_;
+        w.pc = pc;
+        w.n = n;
+        w.taken = taken;
+        w.changes = code_.changes();
+        learn_wrong_path(w);
     }
-    if ((wrong ^ vpn_ << kPageShift) < kPageSize) note_wrong_path(wrong, n);
+    for (unsigned i = 0; i < w.count; ++i) totals_.add(w.adds[i].event, w.adds[i].n);
+    if (totals_.dirty) deadline_ = 0;
 }
 
-/// What was issued in vain is what stands there, as far as it has been decoded and follows in the page; the way behind
-/// the next taken branch is not followed.
-void CoreBase::note_wrong_path(std::uint64_t pc, std::uint64_t n) {
+void CoreBase::learn_wrong_path(WrongPath& w) const {
+    w.count = 0;
+    const auto add = [&](Lane l, std::uint64_t n) {
+        for (const EventNumber e : lane_map_.events(l)) w.adds.at(w.count++) = {e, static_cast<std::uint32_t>(n)};
+    };
+    add(Lane::cond_mispredict, 1);
+    if (!w.n) return;
+    add(Lane::wrong_path, w.n);
+    std::uint64_t wrong = w.pc + 4;
+    if (!w.taken) {
+        std::uint32_t raw = 0;
+        std::memcpy(&raw, physical_.host(PhysAddr(page_->ppn << kPageShift | (w.pc & (kPageSize - 1)))), sizeof raw);
+        wrong = w.pc + static_cast<std::uint64_t>(a64::decode(raw).imm);
+    }
+    if ((wrong ^ vpn_ << kPageShift) >= kPageSize) return;
     struct Kind {
         Lane right, wrong;
     };
@@ -217,6 +231,14 @@ void CoreBase::note_wrong_path(std::uint64_t pc, std::uint64_t n) {
         {Lane::branch_indirect, Lane::wrong_branch_indirect},
         {Lane::branch_return, Lane::wrong_branch_return},
     };
+    const LaneVector counts = on_wrong_path(wrong, w.n);
+    for (const Kind& k : kKinds)
+        if (const std::uint64_t count = counts[index_of(k.right)]) add(k.wrong, count);
+}
+
+/// What was issued in vain is what stands there, as far as it has been decoded and follows in the page; the way behind
+/// the next taken branch is not followed.
+LaneVector CoreBase::on_wrong_path(std::uint64_t pc, std::uint64_t n) const {
     LaneVector counts;
     std::uint64_t offset = pc & (kPageSize - 1);
     while (n && offset < kPageSize) {
@@ -237,8 +259,7 @@ void CoreBase::note_wrong_path(std::uint64_t pc, std::uint64_t n) {
             last != a64::InsnKind::branch_cond)
             break;
     }
-    for (const Kind& k : kKinds)
-        if (const std::uint64_t count = counts[index_of(k.right)]) note(k.wrong, count);
+    return counts;
 }
 
 // --- counters that wrap ---

@@ -188,6 +188,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     struct alignas(32) FunctionalPage {
         std::uint64_t rtag{~0ull}, wtag{~0ull}; ///< virtual address of the page, if it may be read or written
         std::uint8_t* host{};
+        std::uint64_t to_host{}; ///< what to add to a virtual address
     };
     static constexpr unsigned kFunctionalPages = 4096;
 
@@ -321,7 +322,23 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
                        KernelLanes& to) const;
     void add_passes(KernelCharge& c) const;
     void run_charge(KernelCharge& c, std::uint64_t cycles, const KernelFootprint* f);
-    void note_wrong_path(std::uint64_t pc, std::uint64_t n);
+    /// What a wrong direction adds to the totals, as the code that has been decoded tells. Worked out once.
+    struct WrongPath {
+        const CodePage* page{}; ///< of the branch; null: empty
+        std::uint64_t pc{};
+        std::uint64_t n{}; ///< operations issued in vain
+        bool taken{};
+        unsigned changes{}; ///< of the code then
+        unsigned count{};
+        struct Add {
+            EventNumber event{};
+            std::uint32_t n{};
+        };
+        std::array<Add, 24> adds{};
+    };
+    static constexpr unsigned kWrongPaths = 128;
+    void learn_wrong_path(WrongPath& w) const;
+    LaneVector on_wrong_path(std::uint64_t pc, std::uint64_t n) const;
     SysRegOutcome transact(SysReg reg, std::uint64_t& value, bool write, ExceptionLevel el);
     unsigned sysreg_cost(SysReg reg, bool write) const;
     bool fault(std::uint64_t va, std::uint8_t status, bool write, bool maintenance = false);
@@ -351,6 +368,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     std::array<bool, pmu_event::kCount> known_{};
     CodeCache code_;
     FastPort port_;
+    std::array<WrongPath, kWrongPaths> wrong_paths_{};
     std::array<FetchPage, kFetchPages> fetch_pages_{};
     std::vector<std::uint64_t> dropped_code_; ///< pages whose blocks go at the next boundary
     Exclusive exclusive_;

@@ -95,7 +95,8 @@ std::uint8_t* CoreBase::functional_access(std::uint64_t va, unsigned size, Acces
         code = code_.holds_code(pa.v >> kPageShift);
         writable = leaf.writable && !code;
         if (!p.host) functional_used_.push_back(static_cast<std::uint32_t>(&p - functional_pages_.data()));
-        p = FunctionalPage{page_va, writable ? page_va : ~0ull, physical_.host(PhysAddr(pa.v & kPageMask))};
+        std::uint8_t* const host = physical_.host(PhysAddr(pa.v & kPageMask));
+        p = FunctionalPage{page_va, writable ? page_va : ~0ull, host, reinterpret_cast<std::uintptr_t>(host) - page_va};
     }
     std::uint8_t* const host = p.host + inside;
     const std::uint64_t line = va & ~(kLineSize - 1);

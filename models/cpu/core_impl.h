@@ -124,15 +124,26 @@ class CoreImpl final : public CoreBase {
         predictor_.as_always(kind, pc, target);
         return true;
     }
-    /// The present block has ended without a branch.
+    /// What became of a branch, as exits of a ReplayNode are told apart.
+    static unsigned outcome(bool taken, Resolution r) {
+        if (r.mispredict != Mispredict::none) return ReplayNode::kMispredicted;
+        return taken ? ReplayNode::kTaken + r.bubble : ReplayNode::kNotTaken;
+    }
+    /// The present block has ended, and as it did before, inputs compared; false: it is to be placed.
+    bool end_block_known(unsigned outcome) {
+        if (!replayer_.template finish_same<true>(outcome, notes_)) return false;
+        wrong_path_ = replayer_.wrong_path();
+        return true;
+    }
+    /// The present block has ended without a branch, and not as was known.
     void end_block(const DecodedOp* end);
-    /// The present block has ended in the branch `op`, with which the predictor did so. True if it was wrong.
-    bool end_block(const DecodedOp* op, std::uint64_t pc, bool taken, Resolution r);
-    /// What follows from a branch resolved at `resolved`. True if it was predicted wrongly.
+    /// The same in the branch `op`, with which the predictor did so. True if it was wrong.
+    bool end_block(const DecodedOp* op, bool taken, Resolution r);
+    /// What follows in the pipeline from a branch resolved at `resolved`. True if it was predicted wrongly.
     template <class P>
-    bool resolve(P& pipe, Resolution r, std::uint64_t pc, bool taken, std::uint64_t resolved) {
+    bool resolve(P& pipe, Resolution r, bool taken, std::uint64_t resolved) {
         if (__builtin_expect(r.mispredict != Mispredict::none, 0)) {
-            note_mispredict(r.mispredict, pipe.wrong_path(resolved), pc, taken);
+            wrong_path_ = pipe.wrong_path(resolved);
             pipe.mispredict(resolved);
             return true;
         }
@@ -170,6 +181,8 @@ class CoreImpl final : public CoreBase {
     // Of the threads.
     Why why_{};
     const DecodedOp* next_op_{};
+    Resolution resolution_;      ///< of the branch that ends the block
+    std::uint64_t wrong_path_{}; ///< operations issued in vain behind it, if it was mispredicted
     const DecodedOp* untimed_{}; ///< first operation of the block that is not placed yet
     std::uint64_t notes_[kNoteSlots]{};
     static constexpr std::uint64_t kMaxCredit = 1 << 30;
@@ -191,7 +204,7 @@ template <class Pipe>
 template <bool kRecord>
 [[gnu::flatten]] void CoreImpl<Pipe>::place(const DecodedOp* first, const DecodedOp* last) {
     const auto record = [&](const DecodedOp* op, std::uint64_t issue) {
-        if constexpr (kRecord) replayer_.record(*op, issue, notes_[note_slot(op)]);
+        if constexpr (kRecord && Pipe::kReadsAddresses) replayer_.record(*op, issue, notes_[note_slot(op)]);
     };
     for (const DecodedOp* op = first; op != last; ++op) {
         switch (op->group) {
@@ -211,7 +224,7 @@ template <bool kRecord>
             }
             case OpGroup::divide:
                 pipe_.divide(*op, static_cast<unsigned>(notes_[note_slot(op)]));
-                record(op, 0);
+                if constexpr (kRecord) replayer_.record(*op, 0, notes_[note_slot(op)]);
                 break;
             default: pipe_.general(*op); break;
         }
@@ -220,7 +233,6 @@ template <bool kRecord>
 
 template <class Pipe>
 void CoreImpl<Pipe>::end_block(const DecodedOp* end) {
-    if (replayer_.template finish_same<true>(ReplayNode::kNotTaken, notes_)) return;
     if (replayer_.replaying() && replayer_.finish(ReplayNode::kNotTaken, notes_)) return;
     place_rest(end);
     if (replayer_.recording()) {
@@ -231,19 +243,17 @@ void CoreImpl<Pipe>::end_block(const DecodedOp* end) {
 }
 
 template <class Pipe>
-bool CoreImpl<Pipe>::end_block(const DecodedOp* op, std::uint64_t pc, bool taken, Resolution r) {
-    const bool wrong = r.mispredict != Mispredict::none;
-    const unsigned outcome = wrong ? ReplayNode::kMispredicted : taken ? ReplayNode::kTaken + r.bubble : 0;
-    if (replayer_.template finish_same<true>(outcome, notes_) ||
-        (replayer_.replaying() && replayer_.finish(outcome, notes_))) {
-        if (__builtin_expect(wrong, 0)) note_mispredict(r.mispredict, replayer_.wrong_path(), pc, taken);
-        return wrong;
+bool CoreImpl<Pipe>::end_block(const DecodedOp* op, bool taken, Resolution r) {
+    const unsigned how = outcome(taken, r);
+    if (replayer_.replaying() && replayer_.finish(how, notes_)) {
+        wrong_path_ = replayer_.wrong_path();
+        return how == ReplayNode::kMispredicted;
     }
     place_rest(op);
     const std::uint64_t resolved = pipe_.branch(*op);
     if (replayer_.recording()) replayer_.recorded_block(pipe_.wrong_path(resolved));
-    resolve(pipe_, r, pc, taken, resolved);
-    if (replayer_.recording()) replayer_.recorded_exit(outcome);
+    const bool wrong = resolve(pipe_, r, taken, resolved);
+    if (replayer_.recording()) replayer_.recorded_exit(how);
     count_block(*block_);
     return wrong;
 }
@@ -486,7 +496,7 @@ typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(P& pipe, a64::CpuState& s, bool
                     fast_.taken += taken;
                     Resolution r;
                     if constexpr (!P::kSimple) r = predict(op->insn.kind, pc, taken, s.pc);
-                    resolve(pipe, r, pc, taken, resolved);
+                    if (resolve(pipe, r, taken, resolved)) note_mispredict(r.mispredict, wrong_path_, pc, taken);
                     pc = s.pc - 4;
                     break;
                 }

@@ -8,6 +8,7 @@
 #include "models/a64/body_dp_reg.h"
 #include "models/a64/body_ldst.h"
 
+#include <type_traits>
 #include <utility>
 
 namespace rkperf::cpu::hot {
@@ -89,6 +90,43 @@ using Single =
 using Pair = Types<a64::ldst::LoadPair<u64, u64>, a64::ldst::LoadPair<u32, u32>, a64::ldst::StorePair<u64>,
                    a64::ldst::StorePair<u32>, a64::ldst::LoadVPair<8>, a64::ldst::LoadVPair<16>,
                    a64::ldst::StoreVPair<8>, a64::ldst::StoreVPair<16>>;
+
+/// A subtraction that sets the flags. kImmediate: of Insn::imm, not rm. kResult: it has one.
+template <Exec kFn, class T, bool kImmediate, bool kResult>
+struct Compare {
+    static constexpr Exec fn = kFn;
+    using Operand = T;
+    static constexpr bool has_result = kResult;
+    static T second(const a64::CpuState& s, const a64::Insn& i) {
+        return static_cast<T>(kImmediate ? static_cast<u64>(i.imm) : s.x[i.rm]);
+    }
+};
+template <class T>
+using ComparesOf =
+    Types<Compare<a64::dp_imm::cmp_imm<T>, T, true, false>, Compare<a64::dp_imm::subs_imm<T>, T, true, true>,
+          Compare<a64::dp_reg::cmp_reg<T>, T, false, false>>;
+/// A condition on the flags of a - b, and whether it holds.
+template <unsigned kCond>
+struct Relation {
+    static constexpr Exec branch = a64::branches::branch_if<a64::branches::OnFlags<kCond>>;
+    template <class T>
+    static bool holds(T a, T b) {
+        using Signed = std::make_signed_t<T>;
+        const auto x = static_cast<Signed>(a), y = static_cast<Signed>(b);
+        if constexpr (kCond == 0) return a == b;
+        if constexpr (kCond == 1) return a != b;
+        if constexpr (kCond == 2) return a >= b;
+        if constexpr (kCond == 3) return a < b;
+        if constexpr (kCond == 8) return a > b;
+        if constexpr (kCond == 9) return a <= b;
+        if constexpr (kCond == 10) return x >= y;
+        if constexpr (kCond == 11) return x < y;
+        if constexpr (kCond == 12) return x > y;
+        if constexpr (kCond == 13) return x <= y;
+    }
+};
+using Relations = Types<Relation<0>, Relation<1>, Relation<2>, Relation<3>, Relation<8>, Relation<9>, Relation<10>,
+                        Relation<11>, Relation<12>, Relation<13>>;
 
 template <std::size_t... kConds>
 constexpr auto on_flags(std::index_sequence<kConds...>) {

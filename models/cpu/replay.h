@@ -69,8 +69,10 @@ struct PipeState {
 
 /// An operation of a block whose placement depends on more than the state.
 struct ReplayInput {
-    std::uint8_t op{}; ///< within the block
-    OpGroup group{};   ///< load, store or divide
+    std::uint8_t op{};   ///< within the block
+    std::uint8_t slot{}; ///< note_slot() of it
+    OpGroup group{};     ///< load, store or divide
+    std::uint8_t latency{}, bytes{};
     /// From the block's entry, as the pipeline says. Divide: `done` is its bits.
     std::uint16_t issue{}, done{};
     union {

@@ -2,8 +2,9 @@
 // Replays remembered blocks (replay.h) for a core's threaded loop. While it does, the pipeline stays behind: sync() brings
 // it up to date. Where states do not come again, it leaves the pipeline alone for a while, longer each time.
 //
-// Pipe: present(), save(image), restore(image, cycle), kLongestWait, kYield (replays that are worth a save()), and for a block's inputs note_access(), repeat_load(),
-// repeat_store(), end_repeat(), take_back(); kReplays: has all these.
+// Pipe: present(), save(image), restore(image, cycle), kLongestWait, kYield (replays that are worth a save()); kReplays: has
+// all these. kReadsAddresses: what an access takes depends on addresses, which are inputs of its block then; note_access(),
+// repeat_load(), repeat_store(), end_repeat(), take_back() are for these.
 #pragma once
 
 #include "models/cpu/replay.h"
@@ -49,7 +50,7 @@ class Replayer {
         if (__builtin_expect(!e.state, 0)) return false;
         if constexpr (kInputs) {
             if (__builtin_expect(!repeat(*n, notes), 0)) return false;
-            pipe_.end_repeat();
+            end_repeat();
             wrong_path_ = n->wrong_path;
         } else {
             if (n->first_input != n->last_input) return false;
@@ -60,7 +61,7 @@ class Replayer {
     /// The same with anything. False: something is new, and the block is to be placed from its beginning; the pipeline is
     /// where it was then.
     [[gnu::noinline]] bool finish(unsigned outcome, const std::uint64_t* notes) {
-        pipe_.take_back();
+        take_back();
         ReplayNode* n = node_;
         if (!repeat(*n, notes) && !(n = repeat_variant(notes))) return false;
         ReplayNode::Exit& e = n->exits[outcome];
@@ -68,7 +69,7 @@ class Replayer {
             record_exit(*n);
             return false;
         }
-        pipe_.end_repeat();
+        end_repeat();
         wrong_path_ = n->wrong_path;
         go_on(*n, e);
         return true;
@@ -82,10 +83,13 @@ class Replayer {
         if (n.known) return;
         ReplayInput& i = inputs_[recorded_inputs_++];
         i.op = static_cast<std::uint8_t>(&op - n.block->ops.data());
+        i.slot = static_cast<std::uint8_t>(note_slot(&op));
         i.group = op.group;
+        i.latency = op.timing.latency;
+        i.bytes = op.insn.mem_bytes;
         if (op.group == OpGroup::divide) {
             i.done = static_cast<std::uint16_t>(note);
-        } else {
+        } else if constexpr (Pipe::kReadsAddresses) {
             recordable_ &= pipe_.note_access(op, base_, issue, note, i);
         }
     }
@@ -177,31 +181,39 @@ class Replayer {
         stalls_before_ = stalls_.count;
     }
     [[gnu::noinline]] void record_exit(ReplayNode& n) {
-        pipe_.take_back();
+        take_back();
         bring_up();
         node_ = nullptr;
         recording_ = &n;
         pipe_.enter_block(n.block->fetches, n.block->inside);
     }
     [[gnu::always_inline]] bool repeat(const ReplayNode& n, const std::uint64_t* notes) {
-        const DecodedOp* const ops = n.block->ops.data();
         for (const ReplayInput *at = n.first_input, *const end = n.last_input; at != end; ++at) {
             const ReplayInput& i = *at;
-            const DecodedOp& op = ops[i.op];
-            const std::uint64_t note = notes[note_slot(&op)];
-            if (i.group == OpGroup::store) {
-                pipe_.repeat_store(op, base_, note, i);
-            } else if (i.group == OpGroup::load) {
-                if (__builtin_expect(!pipe_.repeat_load(op, base_, note, i), 0)) return false;
-            } else if (__builtin_expect(note != i.done, 0)) {
-                return false;
+            const std::uint64_t note = notes[i.slot];
+            if constexpr (Pipe::kReadsAddresses) {
+                if (i.group == OpGroup::store) {
+                    pipe_.repeat_store(base_, note, i);
+                    continue;
+                }
+                if (i.group == OpGroup::load) {
+                    if (__builtin_expect(!pipe_.repeat_load(*n.block, base_, note, i), 0)) return false;
+                    continue;
+                }
             }
+            if (__builtin_expect(note != i.done, 0)) return false;
         }
         return true;
     }
+    void end_repeat() {
+        if constexpr (Pipe::kReadsAddresses) pipe_.end_repeat();
+    }
+    void take_back() {
+        if constexpr (Pipe::kReadsAddresses) pipe_.take_back();
+    }
     /// The node for the same block with inputs as they are now; null: none, one is being recorded if there is room.
     [[gnu::noinline]] ReplayNode* repeat_variant(const std::uint64_t* notes) {
-        pipe_.take_back();
+        take_back();
         Block& b = *node_->block;
         for (ReplayNode* n = at_->nodes; n; n = n->other) {
             if (n == node_ || n->block != &b || !n->known) continue;
@@ -209,7 +221,7 @@ class Replayer {
                 if (hint_ != &nowhere_) *hint_ = n;
                 return n;
             }
-            pipe_.take_back();
+            take_back();
         }
         node_ = nullptr;
         bring_up();

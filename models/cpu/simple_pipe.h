@@ -12,7 +12,7 @@ namespace rkperf::cpu {
 class SimplePipe {
   public:
     static constexpr bool kSimple = true; ///< predicts everything right
-    static constexpr bool kReplays = false;
+    static constexpr bool kReplays = false, kReadsAddresses = false;
 
     explicit SimplePipe(StallCounts&) {}
     void restart(std::uint64_t cycle) { cycle_ = cycle; }

@@ -41,7 +41,7 @@ class Threads {
     static void run(Core& c, a64::CpuState& s) {
         c.credit_ = 0;
         if constexpr (kTimed) c.begin_replay();
-        enter(c, s, nullptr, s.pc);
+        enter(c, s, s.pc);
         while (const DecodedOp* op = std::exchange(c.next_op_, nullptr)) op->handler(c, s, op, s.pc);
         if constexpr (kTimed) c.replayer_.sync();
     }
@@ -52,9 +52,9 @@ class Threads {
         if constexpr (!kTimed) {
             finish_block(c);
         } else if (!c.end_block_same()) {
-            return end_anew(base, s, op, pc);
+            return end_with_inputs(base, s, op, pc);
         }
-        return enter(base, s, link_of(c, 0, pc - 4, pc), pc);
+        return enter(base, s, &c.block_->next[0], pc - 4, pc);
     }
 
   private:
@@ -67,8 +67,12 @@ class Threads {
 
     // --- from one operation to the next ---
 
-    /// Begins the block at `pc`. `link`: where the block before remembers it, or null.
-    [[gnu::always_inline]] static void enter(CoreBase& base, State& s, Block** link, u64 pc) {
+    /// Begins the block at `pc`.
+    [[gnu::always_inline]] static void enter(CoreBase& base, State& s, u64 pc) {
+        return enter(base, s, nullptr, pc, pc);
+    }
+    /// The same behind the operation at `from`, which always leads there. `link`: where its block remembers what follows.
+    [[gnu::always_inline]] static void enter(CoreBase& base, State& s, Block** link, u64 from, u64 pc) {
         Core& c = core(base);
         Block* b = link ? *link : nullptr;
         if (__builtin_expect(!b, 0)) {
@@ -76,8 +80,8 @@ class Threads {
             if (__builtin_expect(word >= kPageSize / 4, 0)) return enter_page(base, s, nullptr, pc);
             b = c.page_->at[word];
             if (!b) return look(base, s, nullptr, pc);
-            // The page of the block before is the present one as well.
-            if (link) *link = b;
+            // Only in the same page, as blocks of a page go together.
+            if (link && (from ^ pc) < kPageSize) *link = b;
         }
         if constexpr (kTimed) {
             if (__builtin_expect(c.budget_ < b->cost, 0) || __builtin_expect(!c.page_->l1i[b->line], 0) ||
@@ -123,13 +127,18 @@ class Threads {
         c.count_block(*c.block_);
         if constexpr (!kTimed) c.counter_.advance(c.block_->size);
     }
+    // The end of a block comes in three: as last time and with nothing to look at; with a prediction to learn from or
+    // inputs to compare; to be placed. Each is a function of its own, so that none pays for what the next one needs.
+
+    [[gnu::noinline, gnu::flatten]] static void end_with_inputs(CoreBase& base, State& s, const Op* op, u64 pc) {
+        Core& c = core(base);
+        if (!c.end_block_known(ReplayNode::kNotTaken)) return end_anew(base, s, op, pc);
+        return enter(base, s, &c.block_->next[0], pc - 4, pc);
+    }
     [[gnu::noinline, gnu::flatten]] static void end_anew(CoreBase& base, State& s, const Op* op, u64 pc) {
         Core& c = core(base);
         c.end_block(op);
-        return enter(base, s, link_of(c, 0, pc - 4, pc), pc);
-    }
-    static Block** link_of(Core& c, bool taken, u64 from, u64 to) {
-        return (from ^ to) < kPageSize ? &c.block_->next[taken] : nullptr;
+        return enter(base, s, &c.block_->next[0], pc - 4, pc);
     }
     /// On to the operation behind `op`, which is not the last one.
     [[gnu::always_inline]] static void next(CoreBase& base, State& s, const Op* op, u64 pc) {
@@ -272,7 +281,7 @@ class Threads {
             const u64 tag = Move::kStore ? page.wtag : page.rtag;
             if (__builtin_expect(tag != ((va + (Move::kBytes - 1)) & kPageMask) || !aligned, 0))
                 return access(base, s, op, pc);
-            Move::move(s, i, page.host + (va & (kPageSize - 1)));
+            Move::move(s, i, reinterpret_cast<std::uint8_t*>(va + page.to_host));
             a64::write_back<kAddress>(s, i, va);
         }
         return next(base, s, op, pc);
@@ -280,32 +289,66 @@ class Threads {
 
     // --- branches ---
 
-    /// A conditional branch. What the guest's branch does not tell the host in advance had better not become a branch of
-    /// the host's, so what depends on it is selected, and only the jump to the next block is guessed.
     template <class Condition>
     [[gnu::flatten]] static void conditional(CoreBase& base, State& s, const Op* op, u64 pc) {
+        return decided(base, s, op, pc, Condition::holds(s, op->insn));
+    }
+    /// A comparison with the branch on its flags behind it: the host knows the direction without a way through memory.
+    template <class Compare, class Relation>
+    [[gnu::flatten]] static void compare_and_branch(CoreBase& base, State& s, const Op* op, u64 pc) {
+        using T = typename Compare::Operand;
+        const a64::Insn& i = op->insn;
+        const T a = static_cast<T>(s.x[i.rn]), b = Compare::second(s, i), difference = static_cast<T>(a - b);
+        s.nzcv = a64::flags_sub(a, b, difference);
+        if constexpr (Compare::has_result) s.x[i.rd] = difference;
+        return decided(base, s, op + 1, pc + 4, Relation::template holds<T>(a, b));
+    }
+    /// The direction of a conditional branch is known. It is a branch of the host's, too, so that where that was guessed
+    /// wrongly is known before the next block is at hand.
+    [[gnu::always_inline]] static void decided(CoreBase& base, State& s, const Op* op, u64 pc, bool taken) {
+        if (taken) return direction<true>(base, s, op, pc, pc + static_cast<u64>(op->insn.imm));
+        return direction<false>(base, s, op, pc, pc + 4);
+    }
+    template <bool kTaken>
+    [[gnu::always_inline]] static void direction(CoreBase& base, State& s, const Op* op, u64 pc, u64 target) {
         Core& c = core(base);
-        const bool taken = Condition::holds(s, op->insn);
-        const u64 target = pc + 4 + ((static_cast<u64>(op->insn.imm) - 4) & (0 - u64{taken}));
         if constexpr (!kTimed) {
             finish_block(c);
-        } else if (!c.end_block_same(pc, taken, target)) {
-            return conditional_anew(base, s, op, pc, taken, target);
+        } else if (!c.end_block_same(pc, kTaken, target)) {
+            return direction_learning<kTaken>(base, s, op, pc, target);
         }
-        c.fast_.taken += taken;
-        return enter(base, s, link_of(c, taken, pc, target), target);
+        c.fast_.taken += kTaken;
+        return enter(base, s, &c.block_->next[kTaken], pc, target);
     }
-    /// The same where prediction or placement may have more to do.
-    [[gnu::noinline, gnu::flatten]] static void conditional_anew(CoreBase& base, State& s, const Op* op, u64 pc,
-                                                                 bool taken, u64 target) {
+    /// The same where the predictor may learn or there are inputs.
+    template <bool kTaken>
+    [[gnu::noinline, gnu::flatten]] static void direction_learning(CoreBase& base, State& s, const Op* op, u64 pc,
+                                                                   u64 target) {
         Core& c = core(base);
-        const bool mispredicted = c.end_block(op, pc, taken, c.predict_conditional(pc, taken, target));
-        c.fast_.taken += taken;
-        if (__builtin_expect(mispredicted, 0)) {
-            c.credit_ = 0;
-            if (c.deadline_ == 0) return attention_after_branch(base, s, op, target); // its events are watched
-        }
-        return enter(base, s, link_of(c, taken, pc, target), target);
+        c.resolution_ = c.predict_conditional(pc, kTaken, target);
+        c.fast_.taken += kTaken;
+        const bool right = c.resolution_.mispredict == Mispredict::none;
+        if (__builtin_expect(!c.end_block_known(Core::outcome(kTaken, c.resolution_)), 0))
+            return branch_anew(base, s, op, pc, kTaken, target);
+        if (!right) return mispredicted(base, s, op, pc, kTaken, target);
+        return enter(base, s, &c.block_->next[kTaken], pc, target);
+    }
+
+    // Of any kind, where one may go elsewhere each time: the next block is looked up.
+
+    /// The predictor has said what there is to say of the branch (resolution_), but its block has to be placed.
+    [[gnu::noinline, gnu::flatten]] static void branch_anew(CoreBase& base, State& s, const Op* op, u64 pc, bool taken,
+                                                            u64 target) {
+        Core& c = core(base);
+        if (c.end_block(op, taken, c.resolution_)) return mispredicted(base, s, op, pc, taken, target);
+        return enter(base, s, target);
+    }
+    [[gnu::noinline]] static void mispredicted(CoreBase& base, State& s, const Op* op, u64 pc, bool taken, u64 target) {
+        Core& c = core(base);
+        c.note_mispredict(c.resolution_.mispredict, c.wrong_path_, pc, taken);
+        c.credit_ = 0;
+        if (c.deadline_ == 0) return attention_after_branch(base, s, op, target); // its events are watched
+        return enter(base, s, target);
     }
     template <a64::InsnKind kKind>
     static constexpr bool kDirect = kKind == a64::InsnKind::branch_immed || kKind == a64::InsnKind::branch_call;
@@ -336,24 +379,23 @@ class Threads {
         if constexpr (!kTimed) {
             finish_block(c);
         } else if (!taken || !c.end_block_same(kind_of<kFn, kKind>(*op), pc, target)) {
-            return branch_anew<kFn, kKind>(base, s, op, pc, taken, target);
+            return branch_learning<kFn, kKind>(base, s, op, pc, taken, target);
         }
         c.fast_.taken += taken;
-        if constexpr (kDirect<kKind>) return enter(base, s, link_of(c, taken, pc, target), target);
-        return enter(base, s, nullptr, target);
+        if constexpr (kDirect<kKind>) return enter(base, s, &c.block_->next[taken], pc, target);
+        return enter(base, s, target);
     }
     template <a64::Exec kFn, a64::InsnKind kKind>
-    [[gnu::noinline]] static void branch_anew(CoreBase& base, State& s, const Op* op, u64 pc, bool taken, u64 target) {
+    [[gnu::noinline, gnu::flatten]] static void branch_learning(CoreBase& base, State& s, const Op* op, u64 pc,
+                                                                bool taken, u64 target) {
         Core& c = core(base);
         const a64::InsnKind kind = kind_of<kFn, kKind>(*op);
-        const bool mispredicted = c.end_block(op, pc, taken, c.predict(kind, pc, taken, target));
+        c.resolution_ = c.predict(kind, pc, taken, target);
         c.fast_.taken += taken;
-        if (__builtin_expect(mispredicted, 0)) {
-            c.credit_ = 0;
-            if (c.deadline_ == 0) return attention_after_branch(base, s, op, target); // its events are watched
-        }
-        if constexpr (kDirect<kKind>) return enter(base, s, link_of(c, taken, pc, target), target);
-        return enter(base, s, nullptr, target);
+        if (!c.end_block_known(Core::outcome(taken, c.resolution_))) return branch_anew(base, s, op, pc, taken, target);
+        if (__builtin_expect(c.resolution_.mispredict != Mispredict::none, 0))
+            return mispredicted(base, s, op, pc, taken, target);
+        return enter(base, s, kDirect<kKind> ? &c.block_->next[taken] : nullptr, pc, target);
     }
 
     // --- which handler ---
@@ -397,6 +439,30 @@ class Threads {
         using enum a64::Address;
         (add_move<Moves, offset, post, pre>(rows), ...);
     }
+    struct Pair {
+        a64::Exec first, second;
+        Handler handler;
+    };
+    template <class Compare, class... Relations>
+    static void add_pairs_of(std::vector<Pair>& pairs, hot::Types<Relations...>) {
+        (pairs.push_back({Compare::fn, Relations::branch, compare_and_branch<Compare, Relations>}), ...);
+    }
+    template <class... Compares>
+    static void add_compares(std::vector<Pair>& pairs, hot::Types<Compares...>) {
+        (add_pairs_of<Compares>(pairs, hot::Relations{}), ...);
+    }
+    /// The handler of `second`, which ends a block, with `first` before it; null: they have none together.
+    static Handler find_pair(const a64::Insn& first, const a64::Insn& second) {
+        static const std::vector<Pair> kPairs = [] {
+            std::vector<Pair> pairs;
+            add_compares(pairs, hot::ComparesOf<std::uint32_t>{});
+            add_compares(pairs, hot::ComparesOf<std::uint64_t>{});
+            return pairs;
+        }();
+        const auto at = std::find_if(kPairs.begin(), kPairs.end(),
+                                     [&](const Pair& p) { return p.first == first.fn && p.second == second.fn; });
+        return at == kPairs.end() ? nullptr : at->handler;
+    }
     static const Rows& rows() {
         static const Rows kRows = [] {
             Rows rows;
@@ -435,7 +501,11 @@ Handler Threads<Core, kTimed>::handler_of(const DecodedOp& op, Block& block) {
         case OpGroup::divide: return divide;
         case OpGroup::load:
         case OpGroup::store: return row ? row->handler : access;
-        case OpGroup::branch: return row ? row->handler : branch<nullptr, a64::InsnKind{}>;
+        case OpGroup::branch:
+            if (block.ops.size() > 1)
+                if (DecodedOp& before = block.ops[block.ops.size() - 2]; Handler h = find_pair(before.insn, op.insn))
+                    before.handler = h;
+            return row ? row->handler : branch<nullptr, a64::InsnKind{}>;
         case OpGroup::system: break;
     }
     return rest;

@@ -171,21 +171,14 @@ class Pipeline {
     std::uint64_t retired() const { return issue_ + (count_ != 0); }
     std::uint64_t ceiling() const { return cpu::latest(issue_, fetch_, late_, drained_) + kLongestWait; }
 
-    // For replaying (replayer.h). Nothing depends on addresses.
+    // For replaying (replayer.h).
 
-    static constexpr bool kReplays = true;
+    static constexpr bool kReplays = true, kReadsAddresses = false;
     static constexpr unsigned kYield = 12;
     static constexpr unsigned kLongestWait = 512; ///< latency plus occupancy (OpTiming)
     std::uint64_t present() const { return issue_; }
     void save(cpu::PipeImage& image) const;
     void restore(std::span<const std::uint16_t> image, std::uint64_t at);
-    bool note_access(const cpu::DecodedOp&, std::uint64_t, std::uint64_t, std::uint64_t, cpu::ReplayInput&) const {
-        return true;
-    }
-    bool repeat_load(const cpu::DecodedOp&, std::uint64_t, std::uint64_t, const cpu::ReplayInput&) { return true; }
-    void repeat_store(const cpu::DecodedOp&, std::uint64_t, std::uint64_t, const cpu::ReplayInput&) {}
-    void end_repeat() {}
-    void take_back() {}
 
   private:
     static constexpr unsigned kMaxStoreBuffer = 16;

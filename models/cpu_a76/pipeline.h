@@ -161,7 +161,7 @@ class Pipeline {
 
     // For replaying (replayer.h).
 
-    static constexpr bool kReplays = true;
+    static constexpr bool kReplays = true, kReadsAddresses = true;
     static constexpr unsigned kYield = 100;
     static constexpr unsigned kLongestWait = 256; ///< cycles for which a port may be taken (OpTiming::occupancy)
     std::uint64_t present() const { return slots_ / kWidth; }
@@ -172,7 +172,7 @@ class Pipeline {
     bool note_access(const cpu::DecodedOp& op, std::uint64_t entry, std::uint64_t issue, std::uint64_t va,
                      cpu::ReplayInput& input) const;
     /// A load like one that was noted; false if this address does not act alike.
-    bool repeat_load(const cpu::DecodedOp& op, std::uint64_t entry, std::uint64_t va, const cpu::ReplayInput& input) {
+    bool repeat_load(const cpu::Block& block, std::uint64_t entry, std::uint64_t va, const cpu::ReplayInput& input) {
         const std::uint64_t issue = entry + input.issue, read_at = entry + input.read_at;
         const auto clash = [&](std::uint64_t cycle) {
             const BankUse& use = banks_[cycle % kBankCycles];
@@ -183,15 +183,16 @@ class Pipeline {
         BankUse& use = banks_[read_at % kBankCycles];
         old_bank_[old_banks_++] = {&use, use};
         use = {read_at, va >> 3};
-        std::uint64_t done = read_at + op.timing.latency;
+        std::uint64_t done = read_at + input.latency;
         const Store& s = stores_[va >> 3 & (kStores - 1)];
-        if (__builtin_expect(s.done > issue && (s.va ^ va) < 8, 0)) done = std::max(done, forward(op, s, issue, va));
+        if (__builtin_expect(s.done > issue && (s.va ^ va) < 8, 0))
+            done = std::max(done, forward(block.ops[input.op], s, issue, va));
         return done == entry + input.done;
     }
-    void repeat_store(const cpu::DecodedOp& op, std::uint64_t entry, std::uint64_t va, const cpu::ReplayInput& input) {
+    void repeat_store(std::uint64_t entry, std::uint64_t va, const cpu::ReplayInput& input) {
         Store& s = stores_[va >> 3 & (kStores - 1)];
         old_store_[old_stores_++] = {&s, s};
-        s = Store{va, entry + input.drained, entry + input.done, op.insn.mem_bytes};
+        s = Store{va, entry + input.drained, entry + input.done, input.bytes};
     }
     void end_repeat() { old_stores_ = old_banks_ = 0; }
     /// Undoes what was repeated since the last end_repeat().

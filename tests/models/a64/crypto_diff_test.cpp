@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The crypto rows against Unicorn, and against vectors of the standards they implement.
+#include "models/a64/crypto_aes.h"
 #include "models/a64/tables.h"
 #include "tests/models/a64/fp_cases.h"
 
@@ -43,6 +44,32 @@ TEST_CASE("AES round of FIPS 197 appendix B") {
     run(s, 0x4e287800); // aesimc v0.16b, v0.16b
     run(s, 0x4e285820); // aesd v0.16b, v1.16b
     CHECK(bytes(s.v[0]) == "193de3bea0f4e22b9ac68d2ae9f84808");
+}
+
+TEST_CASE("AES bodies give the same with and without the host's AES instructions") {
+    if (!aes::host_has_aes()) {
+        WARN("this host has no AES instructions; nothing to compare");
+        return;
+    }
+    CpuState table, host;
+    Insn round, mix;
+    round.rd = mix.rn = 0, round.rn = 1, mix.rd = 2;
+    const auto both = [&](Exec by_table, Exec by_host, const Insn& i) {
+        by_table(table, i);
+        by_host(host, i);
+        REQUIRE(bytes(table.v[i.rd]) == bytes(host.v[i.rd]));
+    };
+    for (unsigned value = 0; value < 256; ++value) {
+        for (unsigned n = 0; n < 16; ++n) {
+            table.v[0].b[n] = static_cast<std::uint8_t>(value + 37 * n * n);
+            table.v[1].b[n] = static_cast<std::uint8_t>(value * 11 + n);
+        }
+        host = table;
+        both(aes::exec_round<false>, aes::exec_round_hw<false>, round);
+        both(aes::exec_mix<false>, aes::exec_mix_hw<false>, mix);
+        both(aes::exec_round<true>, aes::exec_round_hw<true>, round);
+        both(aes::exec_mix<true>, aes::exec_mix_hw<true>, mix);
+    }
 }
 
 TEST_CASE("SHA-256 of an empty message by the instructions") {

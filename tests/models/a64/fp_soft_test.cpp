@@ -271,7 +271,43 @@ void compare_fma_bodies() {
     }
 }
 
+/// The body of a vector operation against its definition.
+template <class F, class Op>
+void compare_with_definition() {
+    using Bits = typename F::Bits;
+    std::uint64_t rng = 4;
+    Insn i;
+    i.rd = 0, i.rn = 1, i.rm = 2;
+    constexpr unsigned n = 16 / sizeof(Bits);
+    for (unsigned k = 0; k < 20000; ++k) {
+        CpuState a;
+        for (unsigned v = 0; v < 3; ++v)
+            for (unsigned l = 0; l < n; ++l) {
+                Bits x = any_number<F>(rng);
+                // Mostly whole numbers, whose sums are exact.
+                if (k & 1) x = std::bit_cast<Bits>(static_cast<typename F::Host>(static_cast<int>(x % 1000) - 500));
+                lane<Bits>(a.v[v], l) = x;
+            }
+        a.fpcr = k & 6 ? 0 : static_cast<std::uint32_t>(next(rng)) & (fpcr::FZ | fpcr::DN | fpcr::RMode);
+        a.fpsr = k & 8 ? fpsr::IXC : 0;
+        CpuState b = a;
+        exec_fp2<F, n, Op, false>(a, i);
+        FpEnv env{b.fpcr, b.fpsr};
+        for (unsigned l = 0; l < n; ++l)
+            lane<Bits>(b.v[0], l) = Op::template soft<F>(lane<Bits>(b.v[1], l), lane<Bits>(b.v[2], l), env);
+        REQUIRE((a.v[0].d[0] == b.v[0].d[0] && a.v[0].d[1] == b.v[0].d[1] && a.fpsr == (b.fpsr | env.flags)));
+    }
+}
+
 } // namespace
+
+TEST_CASE("vector sums, differences and products are as defined, flags too") {
+    compare_with_definition<F32, op::Add>();
+    compare_with_definition<F64, op::Add>();
+    compare_with_definition<F32, op::Sub>();
+    compare_with_definition<F64, op::AbsDiff>();
+    compare_with_definition<F32, op::Mul>();
+}
 
 TEST_CASE("multiply-add bodies give the same with and without the host's FMA instructions") {
     compare_fma_bodies<F32>();
