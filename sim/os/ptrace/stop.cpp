@@ -80,12 +80,14 @@ bool has_syscall_work(const Task& t) { return is_syscall_traced(t) || t.seccomp.
 
 int syscall_trace_enter(Kernel& k, Task& t) {
     if (!is_syscall_traced(t)) return secure_computing(k, t) ? -1 : t.syscall_nr;
+    // What counts is how the task came here, not how the tracer lets it go on.
+    const bool emulate = t.ptrace.syscall_emu;
     // During the stop x7 tells entry from exit; what the tracer writes there is lost.
     const std::uint64_t x7 = k.user().x[7];
     k.user().x[7] = 0;
     if (report_syscall(k, t, kEventmsgSyscallEntry)) t.syscall_nr = -1;
     k.user().x[7] = x7;
-    if (t.ptrace.syscall_emu || Signals::fatal_pending(t)) return -1;
+    if (emulate || Signals::fatal_pending(t)) return -1;
     return secure_computing(k, t) ? -1 : t.syscall_nr;
 }
 
