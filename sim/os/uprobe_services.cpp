@@ -21,7 +21,12 @@ class ProbedFile final : public ke::ProbedInode {
     ProbedFile(Kernel& k, std::shared_ptr<Inode> inode) : os_(k), inode_(std::move(inode)) {}
     const void* key() const override { return inode_.get(); }
     bool regular() const override { return (inode_->stat().mode & S_IFMT) == S_IFREG; }
-    bool readable_pages() const override { return dynamic_cast<const PagedNode*>(inode_.get()) != nullptr; }
+    bool readable_pages() const override {
+        if (dynamic_cast<const PagedNode*>(inode_.get())) return true;
+        // Those of kernfs have pages for whoever asks, though never anything in them.
+        const auto* node = dynamic_cast<const Node*>(inode_.get());
+        return node && (node->fs.type == "sysfs" || node->fs.type == "cgroup2");
+    }
     std::uint64_t size() const override { return inode_->size(); }
     int read(std::uint64_t offset, void* to, std::size_t n) override {
         // n does not cross a page: instructions are aligned.

@@ -15,6 +15,32 @@ namespace rkperf::os {
 
 namespace {
 
+/// What there is, and the syntax of probes in the words that tools look for (perf probe: which fetch arguments it may use).
+constexpr const char* kReadme =
+    R"(tracefs of the simulated kernel: events and ftrace's own ring. There are no tracers but nop.
+
+  available_events, set_event, events/	- events: id, format, enable, filter
+  trace, trace_pipe, trace_marker	- what was recorded: to look at, to consume, to write into
+  tracing_on, buffer_size_kb, trace_clock, timestamp_mode	- the ring
+  dynamic_events	- Create/append/remove/show probes of both kinds
+  kprobe_events	- Create/append/remove/show probes of kernel functions
+	 accepts: p[:[<group>/][<event>]] <place> [<args>]
+	          r[maxactive][:[<group>/][<event>]] <place> [<args>]
+	          -:[<group>/][<event>]
+  uprobe_events	- Create/append/remove/show probes of programs
+	    place: [<module>:]<symbol>[+<offset>]|<memaddr>
+place (kretprobe): [<module>:]<symbol>[+<offset>]%return|<memaddr>
+   place (uprobe): <path>:<offset>[%return][(ref_ctr_offset)]
+	     args: <name>=fetcharg[:type]
+	 fetcharg: %<register>, @<address>, @<symbol>[+|-<offset>],
+	           $stack<index>, $stack, $retval, $comm,
+	           +|-[u]<offset>(<fetcharg>), \imm-value, \"imm-string"
+	     type: s8/16/32/64, u8/16/32/64, x8/16/32/64, string, symbol,
+	           b<bit-width>@<bit-offset>/<container-size>, ustring,
+	           <type>\[<array-size>\]
+  kprobe_profile, uprobe_profile	- hits and misses of each probe
+)";
+
 using ke::TraceBuffer;
 
 constexpr std::uint32_t kRead = 0440, kReadWrite = 0640, kWrite = 0220;
@@ -167,6 +193,7 @@ void add_ftrace_files(AttrFs& fs, Kernel& k) {
                     return std::to_string(7 * cpus) + " (expanded: " + std::to_string(1408 * cpus) + ")\n";
                 }));
     // The function tracers are not there: kernel functions run natively and have no place to patch.
+    fs.add_file("README", kRead, constant(kReadme));
     fs.add_file("available_tracers", kRead, constant("nop\n"));
     fs.add_file("current_tracer", kReadWrite, constant("nop\n"),
                 taking([](std::string_view text) { return trim(text) == "nop" ? 0 : -EINVAL; }));
