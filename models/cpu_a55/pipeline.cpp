@@ -45,8 +45,10 @@ void Pipeline::back_end_stall(const DecodedOp& op, std::uint64_t cycles) {
     for (std::uint8_t s : op.insn.src)
         if (ready_[s] > std::max(ready_[latest], issue_)) latest = s; // what was there before does not count
     // No operand: then it is the older load that has still to write what this one loads.
-    if (latest == a64::reg::none && op.group == cpu::OpGroup::load) latest = op.timing.dst[0];
-    const std::uint8_t why = why_[latest];
+    const bool load = latest == a64::reg::none && op.group == cpu::OpGroup::load;
+    if (load) latest = op.timing.dst[0];
+    // Nor that: it waits for the load unit.
+    const std::uint8_t why = load && ready_[latest] <= issue_ ? 0 : why_[latest];
     if (why & (kCacheMiss | kTlbMiss)) {
         stalls_.add(Lane::stall_load, cycles);
         if (why & kCacheMiss) stalls_.add(Lane::stall_load_cache, cycles);

@@ -100,6 +100,7 @@ class Pipeline {
             const std::uint64_t older = ready_[op.timing.dst[0]];
             need = cpu::latest(need, ready_[src[2]], ready_[src[3]],
                                older - std::min<std::uint64_t>(older, op.timing.latency));
+            need = std::max(need, load_free_);
         }
         return issue(op, need);
     }
@@ -217,9 +218,15 @@ class Pipeline {
         ready_[reg] = at;
         why_[reg] = op.timing.detail & detail::fp;
     }
-    /// Accesses of more than one beat keep their unit for further cycles.
+    /// Loads of more than one beat keep their unit for further cycles; those of FP registers nothing else (M: a 128-bit load
+    /// between the rounds of AES-CBC takes a cycle, and none where its result is not waited for).
     void hold(const cpu::DecodedOp& op, std::uint64_t at) {
-        if (op.timing.occupancy > 1) unit_busy(at, op.timing.occupancy);
+        if (op.timing.occupancy <= 1) return;
+        if (op.timing.pipes & unit::FPQ) {
+            load_free_ = at + op.timing.occupancy;
+        } else {
+            unit_busy(at, op.timing.occupancy);
+        }
     }
 
     void front_end_stall();
@@ -243,7 +250,7 @@ class Pipeline {
     std::uint64_t memory_order_{}; ///< no younger access before (barriers)
     std::uint64_t drained_{};      ///< all stores so far have reached the cache
     std::uint64_t late_{};         ///< the data of all slow accesses so far are there
-    std::uint64_t mac_free_{}, div_free_{}, fp_div_free_{}, store_free_{};
+    std::uint64_t mac_free_{}, div_free_{}, fp_div_free_{}, load_free_{}, store_free_{};
     unsigned stores_{};
     cpu::StallCounts& stalls_;
     const PipelineParams params_;

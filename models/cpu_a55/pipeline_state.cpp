@@ -27,6 +27,7 @@ void Pipeline::save(cpu::PipeImage& image) const {
     image.put(rel(mac_free_));
     image.put(rel(div_free_));
     image.put(rel(fp_div_free_));
+    image.put(rel(load_free_));
     image.put(rel(store_free_));
     const unsigned registers = image.reserve();
     unsigned n = 0;
@@ -80,6 +81,7 @@ void Pipeline::restore(std::span<const std::uint16_t> words, std::uint64_t at) {
     mac_free_ = time();
     div_free_ = time();
     fp_div_free_ = time();
+    load_free_ = time();
     store_free_ = time();
     ready_.fill(0);
     accumulated_.fill(0);

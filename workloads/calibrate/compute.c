@@ -26,26 +26,32 @@ static void cbc_128(const uint8_t* in, uint8_t* out, size_t blocks, const uint8x
           "cc", "memory");
 }
 
-// The middle keys of longer schedules do not fit and are loaded again for each block, and so is one that they displace.
+// Longer schedules do not fit: their middle keys go through two registers, each loaded two rounds before its use, as OpenSSL
+// orders them, and so does one that they displace.
 #define LOAD(key, from) "ld1 {" key ".16b}, [" from "]\n\t"
-#define CBC_LONG(name, early, rounds) \
+#define CBC_LONG(name, more) \
     static void name(const uint8_t* in, uint8_t* out, size_t blocks, const uint8x16_t* keys) { \
         const uint8x16_t* middle = keys + 10; \
-        __asm__ volatile(                                                                                                \
-            "ld1 {v16.16b-v19.16b}, [%3], 64\n\tld1 {v20.16b-v23.16b}, [%3], 64\n\tld1 {v24.16b-v26.16b}, [%3]\n\t"        \
-            "eor v27.16b, v16.16b, v26.16b\n\tmovi v0.2d, 0\n\tld1 {v1.16b}, [%0], 16\n\teor v2.16b, v1.16b, v16.16b\n"     \
-            "1:\n\taese v0.16b, v2.16b\n\taesmc v0.16b, v0.16b\n\tst1 {v3.16b}, [%1], 16\n\t" LOAD("v4", "%4") ROUND("v17") LOAD("v5", "%5")          \
-                ROUND("v18") early ROUND("v19") rounds ROUND("v4") ROUND("v5") "subs %2, %2, 1\n\t" ROUND("v20")           \
-                    "ld1 {v1.16b}, [%0], 16\n\t" ROUND("v21") ROUND("v22") "eor v2.16b, v1.16b, v27.16b\n\t" ROUND("v23") \
-                        LOAD("v17", "%3") ROUND("v24") "aese v0.16b, v25.16b\n\teor v3.16b, v0.16b, v26.16b\n\t"           \
-                        "b.ne 1b\n\tst1 {v3.16b}, [%1]"                                                           \
-            : "+r"(in), "+r"(out), "+r"(blocks), "+r"(keys)                                                              \
-            : "r"(middle), "r"(middle + 1), "r"(middle + 2), "r"(middle + 3)                                             \
-            : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23",      \
-              "v24", "v25", "v26", "v27", "cc", "memory"); \
+        size_t step = 16; \
+        __asm__ volatile( \
+            "ld1 {v16.16b-v19.16b}, [%3], 64\n\tld1 {v20.16b-v23.16b}, [%3], 64\n\tld1 {v24.16b-v26.16b}, [%3]\n\t" \
+            "eor v27.16b, v16.16b, v26.16b\n\tmovi v0.2d, 0\n\tld1 {v4.16b}, [%0], 16\n\teor v4.16b, v4.16b, " \
+            "v16.16b\n\t" \
+            "mov v5.16b, v17.16b\n" \
+            "1:\n\t" ROUND("v4") "st1 {v3.16b}, [%1], 16\n\t" ROUND("v5") ROUND("v18") LOAD( \
+                "v4", "%5") "cmp %2, 0\n\t" ROUND("v19") LOAD("v5", "%6") "b.lo 2f\n\t" more \
+                ROUND("v4") "subs %2, %2, 1\n\t" ROUND("v5") "csel %4, xzr, %4, eq\n\t" ROUND("v20") ROUND( \
+                    "v21") "ld1 {v4.16b}, [%0], %4\n\t" ROUND("v22") "eor v4.16b, v4.16b, v27.16b\n\t" ROUND("v23") \
+                    LOAD("v5", "%3") ROUND( \
+                        "v24") "aese v0.16b, v25.16b\n\teor v3.16b, v0.16b, v26.16b\n\tb.ne 1b\n2:\tst1 {v3.16b}, " \
+                               "[%1]" \
+            : "+r"(in), "+r"(out), "+r"(blocks), "+r"(keys), "+r"(step) \
+            : "r"(middle), "r"(middle + 1), "r"(middle + 2), "r"(middle + 3) \
+            : "v0", "v3", "v4", "v5", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", \
+              "v27", "cc", "memory"); \
     }
-CBC_LONG(cbc_192, "", "")
-CBC_LONG(cbc_256, LOAD("v6", "%6"), LOAD("v7", "%7") ROUND("v6") ROUND("v7"))
+CBC_LONG(cbc_192, "")
+CBC_LONG(cbc_256, ROUND("v4") LOAD("v4", "%7") ROUND("v5") LOAD("v5", "%8") "nop\n\t")
 
 static void aes(const char* name, void (*cbc)(const uint8_t*, uint8_t*, size_t, const uint8x16_t*)) {
     enum { BYTES = 16384, TURNS = 4 };
