@@ -17,19 +17,64 @@ namespace {
 
 constexpr int kPrintType = 5; ///< TRACE_PRINT
 constexpr std::size_t kPrintIp = 8, kPrintText = 16, kMarkerMax = 1024;
+/// A marker has room for what stands for a text that could not be read, and for a line's end.
+constexpr std::size_t kFaultedText = 9, kTextEnd = 2;
 /// What a record of text has in place of the writer's address.
 constexpr std::string_view kPrinters[] = {"tracing_mark_write", "bpf_trace_printk"};
 /// Instructions of reserving and committing an entry: an estimate.
 constexpr std::uint32_t kWriteCost = 110;
 /// A difference of time that does not fit 27 bits takes an entry of its own.
 constexpr std::uint64_t kMaxDelta = std::uint64_t{1} << 27;
-constexpr std::size_t kExtendBytes = 8;
+constexpr std::size_t kExtendBytes = 8, kMaxSmallData = 112;
+/// Lengths with a meaning of their own in an entry's first word, and flags in the head of a page.
+constexpr std::uint32_t kPadding = 29, kTimeExtend = 30;
+constexpr std::size_t kMinEntry = 8;
+constexpr std::uint64_t kMissedEvents = 1u << 31, kMissedStored = 1u << 30;
 
+/// Bytes of data in words. Eight get a ninth to twelfth: an entry must not be one word longer than one for time.
+std::size_t ring_data(std::size_t data) {
+    const std::size_t words = (data + 3) & ~std::size_t{3};
+    return words == 8 ? 12 : words;
+}
 /// Bytes of an entry in the ring: a word that holds time and length, another one for a long one, data in words.
 std::size_t ring_bytes(std::size_t data) {
-    const std::size_t words = (data + 3) & ~std::size_t{3};
-    return words + (words > 112 ? 8 : 4);
+    const std::size_t words = ring_data(data);
+    return words + (words > kMaxSmallData ? 8 : 4);
 }
+
+/// Writes entries as they lie in a page.
+class PageWriter {
+  public:
+    explicit PageWriter(TraceBuffer::RawPage& page) : page_(page) {}
+    void word(std::uint64_t v) { put(static_cast<std::uint32_t>(v)); }
+    void entry(std::span<const std::uint8_t> data, std::uint64_t delta) {
+        if (delta >= kMaxDelta) {
+            word(kTimeExtend | (delta & (kMaxDelta - 1)) << 5);
+            word(delta / kMaxDelta);
+            delta = 0;
+        }
+        const std::size_t words = ring_data(data.size());
+        const bool small = words <= kMaxSmallData;
+        word((small ? words / 4 : 0) | delta << 5);
+        if (!small) word(words + 4);
+        std::memcpy(page_.data() + at_, data.data(), data.size());
+        at_ += words;
+    }
+    void padding(std::size_t bytes) {
+        word(kPadding | 1u << 5);
+        word(bytes - 4);
+        at_ += bytes - kMinEntry;
+    }
+    void put(auto v) {
+        std::memcpy(page_.data() + at_, &v, sizeof v);
+        at_ += sizeof v;
+    }
+    std::size_t bytes() const { return at_ - TraceBuffer::kPageHead; }
+
+  private:
+    TraceBuffer::RawPage& page_;
+    std::size_t at_{TraceBuffer::kPageHead};
+};
 
 TraceEntry entry_of(std::span<const std::uint8_t> record) {
     TraceEntry e;
@@ -133,27 +178,32 @@ void TraceBuffer::resize(std::size_t bytes) {
     for (Cpu& cpu : cpus_)
         while (cpu.pages.size() > max_pages() + 1) {
             cpu.entries -= cpu.pages.front().records.size();
-            cpu.bytes -= cpu.pages.front().bytes;
+            cpu.bytes -= cpu.pages.front().unread;
             cpu.pages.pop_front();
         }
 }
 
 void TraceBuffer::add(Cpu& cpu, Record record) {
-    const std::size_t extend = cpu.pages.empty() || record.ts - cpu.last_ts < kMaxDelta ? 0 : kExtendBytes;
-    const std::size_t bytes = ring_bytes(record.data.size()) + extend;
-    if (cpu.pages.empty() || cpu.pages.back().bytes + bytes > kPageData) {
+    record.delta = cpu.pages.empty() ? 0 : record.ts - cpu.last_ts;
+    std::size_t bytes = ring_bytes(record.data.size()) + (record.delta < kMaxDelta ? 0 : kExtendBytes);
+    if (cpu.pages.empty() || cpu.pages.back().written + bytes > kPageData) {
         if (cpu.pages.size() > max_pages()) { // one more is the reader's
             const Page& old = cpu.pages.front();
             cpu.entries -= old.records.size();
             cpu.overrun += old.records.size();
             cpu.lost += old.records.size();
-            cpu.bytes -= old.bytes;
+            cpu.bytes -= old.unread;
             cpu.pages.pop_front();
         }
+        if (!cpu.pages.empty() && cpu.pages.back().records.empty()) cpu.pages.pop_back();
         cpu.pages.emplace_back();
+        record.delta = 0; // a page begins with the time
+        bytes = ring_bytes(record.data.size());
     }
     cpu.last_ts = record.ts;
-    cpu.pages.back().bytes += bytes;
+    record.bytes = static_cast<std::uint32_t>(bytes);
+    cpu.pages.back().written += bytes;
+    cpu.pages.back().unread += bytes;
     cpu.pages.back().records.push_back(std::move(record));
     cpu.bytes += bytes;
     ++cpu.entries;
@@ -165,7 +215,7 @@ void TraceBuffer::write(std::span<const std::uint8_t> record, bool remember) {
     const auto cpu = static_cast<unsigned>(k_.smp_processor_id());
     const TaskBase& me = *k_.current();
     if (remember && me.pid) comms_[me.pid] = std::string(me.comm, strnlen(me.comm, sizeof me.comm));
-    add(cpus_[cpu], {k_.local_clock(), {record.begin(), record.end()}});
+    add(cpus_[cpu], {k_.local_clock(), {record.begin(), record.end()}, 0, 0});
     if (sleeping_readers && wake_readers && !wake_work_.pending) {
         wake_work_.func = wake_readers;
         k_.irq_work_queue(wake_work_);
@@ -191,6 +241,7 @@ void TraceBuffer::write_text(std::size_t printer, std::string_view text) {
     record.insert(record.end(), text.begin(), text.end());
     if (text.empty() || text.back() != '\n') record.push_back('\n');
     record.push_back(0);
+    record.resize(std::max(record.size(), kPrintText + std::max(text.size(), kFaultedText) + kTextEnd));
     write(record, false);
 }
 
@@ -267,7 +318,7 @@ int TraceBuffer::oldest(int cpu) const {
     for (int c = 0; c < kMaxCpus; ++c) {
         if (cpu != kAllCpus && cpu != c) continue;
         const Cpu& here = cpus_[static_cast<unsigned>(c)];
-        if (here.pages.empty()) continue;
+        if (here.empty()) continue;
         const auto ts = [&](int i) { return cpus_[static_cast<unsigned>(i)].pages.front().records.front().ts; };
         if (found < 0 || ts(c) < ts(found)) found = c;
     }
@@ -287,24 +338,64 @@ bool TraceBuffer::consume(int cpu, Kprobes& kprobes, std::string& out) {
             .append(std::to_string(here.lost))
             .append(" EVENTS]\n");
     here.lost = 0;
-    Page& page = here.pages.front();
-    out += line(c, page.records.front(), kprobes);
-    const std::size_t bytes = std::min(page.bytes, ring_bytes(page.records.front().data.size()));
-    page.bytes -= bytes;
-    here.bytes -= bytes;
-    page.records.pop_front();
-    --here.entries;
-    ++here.read;
-    if (page.records.empty()) {
-        here.bytes -= page.bytes;
-        here.pages.pop_front();
-    }
+    out += line(c, here.pages.front().records.front(), kprobes);
+    drop_oldest(here);
     return true;
+}
+
+void TraceBuffer::drop_oldest(Cpu& cpu) {
+    Page& page = cpu.pages.front();
+    const std::uint32_t bytes = page.records.front().bytes;
+    page.unread -= bytes;
+    cpu.bytes -= bytes;
+    page.records.pop_front();
+    --cpu.entries;
+    ++cpu.read;
+    if (page.records.empty() && cpu.pages.size() > 1) cpu.pages.pop_front();
+}
+
+bool TraceBuffer::take_page(int cpu, std::size_t room, bool whole, RawPage& page) {
+    Cpu& here = cpus_[static_cast<unsigned>(cpu)];
+    if (here.empty() || room <= kPageHead) return false;
+    room = std::min(room - kPageHead, kPageData);
+    const Page& from = here.pages.front();
+    if (whole && (here.pages.size() == 1 || from.unread > room)) return false;
+    if (from.records.front().bytes > room) return false;
+    page.fill(0);
+    PageWriter writer(page);
+    const std::uint64_t start = from.records.front().ts - from.records.front().delta;
+    // Of a page that was begun before, what is behind the last record is taken along.
+    const std::size_t behind = from.written > from.unread && here.pages.size() > 1 ? kPageData - from.written : 0;
+    // The page goes when its last record is taken.
+    for (std::size_t left = from.records.size(); left; --left) {
+        const Record& record = here.pages.front().records.front();
+        if (writer.bytes() + record.bytes > room) break;
+        writer.entry(record.data, record.delta);
+        drop_oldest(here);
+        if (left == 1 && behind >= kMinEntry && writer.bytes() + behind <= room) writer.padding(behind);
+    }
+    std::uint64_t commit = writer.bytes();
+    if (here.lost) {
+        if (kPageData - commit >= sizeof here.lost) {
+            writer.put(here.lost);
+            commit |= kMissedStored;
+        }
+        commit |= kMissedEvents;
+    }
+    here.lost = 0;
+    std::memcpy(page.data(), &start, sizeof start);
+    std::memcpy(page.data() + sizeof start, &commit, sizeof commit);
+    return true;
+}
+
+bool TraceBuffer::full_hit(int cpu, unsigned percent) const {
+    // The page that is being written counts as used, as else all could never be.
+    return cpus_[static_cast<unsigned>(cpu)].pages.size() * 100 >= percent * max_pages();
 }
 
 std::string TraceBuffer::stats(int cpu) const {
     const Cpu& here = cpus_[static_cast<unsigned>(cpu)];
-    const std::uint64_t first = here.pages.empty() ? 0 : here.pages.front().records.front().ts;
+    const std::uint64_t first = here.empty() ? 0 : here.pages.front().records.front().ts;
     std::string out;
     const auto row = [&](std::string_view name, const std::string& value) {
         out.append(name).append(": ").append(value).append("\n");

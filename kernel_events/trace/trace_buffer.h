@@ -23,7 +23,8 @@ class Kprobes;
 class TraceBuffer {
   public:
     /// Bytes of data in a page of it, and what a CPU gets when it is first used (trace_buf_size).
-    static constexpr std::size_t kPageData = 4080, kDefaultBytes = 1441792;
+    static constexpr std::size_t kPageData = 4080, kPageHead = 16, kDefaultBytes = 1441792;
+    using RawPage = std::array<std::uint8_t, kPageHead + kPageData>;
     static constexpr int kAllCpus = -1;
 
     TraceBuffer(Kernel& kernel, TraceEvents& events) : k_(kernel), events_(events) {}
@@ -52,6 +53,11 @@ class TraceBuffer {
     bool empty(int cpu) const;
     /// Takes the oldest record out and renders it, with a note if some before it were overwritten; false: there is none.
     bool consume(int cpu, Kprobes& kprobes, std::string& out);
+    /// Takes the oldest data out as it lies in the ring, for trace_pipe_raw: one page's at most, no more than `room` bytes
+    /// with the page's head. `whole`: only a page that the writer has left. False: there is none, or no room for a record.
+    bool take_page(int cpu, std::size_t room, bool whole, RawPage& page);
+    /// Whether so much of a CPU's ring is in use that a reader who waits for `percent` of it is woken.
+    bool full_hit(int cpu, unsigned percent) const;
     /// Contents of per_cpu/cpuN/stats.
     std::string stats(int cpu) const;
     std::string saved_cmdlines() const;
@@ -60,18 +66,22 @@ class TraceBuffer {
     struct Record {
         std::uint64_t ts;
         std::vector<std::uint8_t> data;
+        std::uint64_t delta{}; ///< since what the ring has before it; 0 at a page's start
+        std::uint32_t bytes{}; ///< in the ring, with an entry for the time before it
     };
     struct Page {
-        std::deque<Record> records;
-        std::size_t bytes{};
+        std::deque<Record> records; ///< that nobody has taken out
+        std::size_t written{}, unread{};
     };
     struct Cpu {
-        std::deque<Page> pages; ///< oldest first; none is empty
+        std::deque<Page> pages; ///< oldest first; only the writer's, the last, can have no records
+        bool empty() const { return pages.empty() || pages.front().records.empty(); }
         std::uint64_t entries{}, overrun{}, lost{}, bytes{}, read{}, last_ts{};
     };
 
     void write_text(std::size_t printer, std::string_view text);
     void add(Cpu& cpu, Record record);
+    static void drop_oldest(Cpu& cpu);
     std::size_t max_pages() const { return (limit_ + kPageData - 1) / kPageData; }
     std::string line(int cpu, const Record& record, Kprobes& kprobes) const;
     std::string body(std::span<const std::uint8_t> record, Kprobes& kprobes) const;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTRACE_SYSEMU as record-and-replay debuggers use it: whether a call is made is settled by how the task came to its entry stop.
+// PTRACE_SYSEMU as record-and-replay debuggers use it: whether a call is made is settled by how the task came to its entry
+// stop. And the end of a tracer whose task stands at such a stop.
 #include "os_guest.h"
 
 #include <elf.h>
@@ -114,11 +115,39 @@ static void again(void) {
     go("end", p, PTRACE_CONT);
 }
 
+// The tracer ends while the task stands at a call of which nobody has been told.
+static void deserted(const char* what, long options) {
+    const pid_t p = fork();
+    if (!p) {
+        for (int i = 0; i < 200; ++i) {
+            getppid();
+            usleep(500);
+        }
+        _exit(12);
+    }
+    const pid_t tracer = fork();
+    if (!tracer) {
+        int s;
+        ptrace(PTRACE_SEIZE, p, 0, options);
+        ptrace(PTRACE_INTERRUPT, p, 0, 0);
+        waitpid(p, &s, __WALL);
+        ptrace(PTRACE_SYSCALL, p, 0, 0);
+        usleep(20000);
+        _exit(0);
+    }
+    int s;
+    waitpid(tracer, &s, 0);
+    waitpid(p, &s, 0);
+    say("deserted %s: %s", what, status_text(s));
+}
+
 int main(int argc, char** argv) {
     if (argc > 1 && !strcmp(argv[1], "exec")) return 21;
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (n > 0) self[n] = 0;
     ways();
     again();
+    deserted("with sysgood", PTRACE_O_TRACESYSGOOD);
+    deserted("without", 0);
     return 0;
 }

@@ -107,5 +107,16 @@ int main(void) {
         back += (long)v;
     }
     say("went back: %ld", back);
+    // Absolute times on every clock that can wait.
+    const clockid_t waiting[] = {CLOCK_REALTIME, CLOCK_MONOTONIC,      CLOCK_BOOTTIME,
+                                 CLOCK_TAI,      CLOCK_REALTIME_ALARM, CLOCK_BOOTTIME_ALARM};
+    for (unsigned i = 0; i < sizeof waiting / sizeof *waiting; i++) {
+        const int64_t until = clock_ns(waiting[i]) + 3000000;
+        t.tv_sec = until / 1000000000, t.tv_nsec = until % 1000000000;
+        alarm(3);
+        const int error = clock_nanosleep(waiting[i], TIMER_ABSTIME, &t, NULL);
+        say("until a time of clock %d: %d, early %d", waiting[i], error, clock_ns(waiting[i]) < until);
+    }
+    alarm(0);
     return 0;
 }

@@ -56,6 +56,11 @@ class File : public std::enable_shared_from_this<File> {
         (void)to;
         return -22;
     }
+    /// What splice() takes from here for a pipe; `no_wait` is its own flag.
+    virtual std::int64_t splice_read(std::span<std::uint8_t> to, bool no_wait) {
+        (void)no_wait;
+        return read(to);
+    }
     virtual std::int64_t write(std::span<const std::uint8_t> from) {
         (void)from;
         return -22;

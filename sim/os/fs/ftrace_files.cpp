@@ -53,6 +53,7 @@ struct Ftrace {
     Kernel& k;
     WaitQueueHead readers; ///< of trace_pipe
     std::string clock{"local"};
+    unsigned buffer_percent{50}; ///< of a ring that must be in use before a reader of whole pages is woken
 
     TraceBuffer& buffer() const { return k.perf().trace_events().buffer(); }
     ke::Kprobes& kprobes() const { return k.perf().kprobes(); }
@@ -60,14 +61,25 @@ struct Ftrace {
 };
 using FtracePtr = std::shared_ptr<Ftrace>;
 
+/// Whether poll() finds data: one CPU's reader waits for as much as buffer_percent says.
+bool has_data(const Ftrace& f, int cpu) {
+    const TraceBuffer& buffer = f.buffer();
+    return cpu != TraceBuffer::kAllCpus && f.buffer_percent ? buffer.full_hit(cpu, f.buffer_percent)
+                                                            : !buffer.empty(cpu);
+}
+
+void wake_on_data(const FtracePtr& ftrace) {
+    ftrace->buffer().wake_readers = [f = std::weak_ptr(ftrace)] {
+        if (const FtracePtr alive = f.lock()) alive->readers.wake_up_all();
+    };
+}
+
 /// Records are taken out by reading; a reader sleeps until there is one.
 class TracePipe final : public NamedFile {
   public:
     TracePipe(const DentryPtr& name, std::uint32_t flags, FtracePtr ftrace, int cpu)
         : NamedFile(name, flags), f_(std::move(ftrace)), cpu_(cpu) {
-        f_->buffer().wake_readers = [f = std::weak_ptr(f_)] {
-            if (const FtracePtr alive = f.lock()) alive->readers.wake_up_all();
-        };
+        wake_on_data(f_);
     }
     ~TracePipe() override {
         if (polled_) --f_->buffer().sleeping_readers;
@@ -97,7 +109,7 @@ class TracePipe final : public NamedFile {
         // Somebody who polls is not seen to sleep: data must wake the queue from now on.
         if (!polled_) ++f_->buffer().sleeping_readers;
         polled_ = true;
-        return rest_.empty() && f_->buffer().empty(cpu_) ? 0 : abi::epollin | abi::epollrdnorm;
+        return rest_.empty() && !has_data(*f_, cpu_) ? 0 : abi::epollin | abi::epollrdnorm;
     }
 
   private:
@@ -107,12 +119,82 @@ class TracePipe final : public NamedFile {
     bool read_any_{}, polled_{};
 };
 
+/// trace_pipe_raw: one CPU's data as it lies in the ring. read() gives what there is, splice() whole pages only.
+class TraceRaw final : public NamedFile {
+  public:
+    TraceRaw(const DentryPtr& name, std::uint32_t flags, FtracePtr ftrace, int cpu)
+        : NamedFile(name, flags), f_(std::move(ftrace)), cpu_(cpu) {
+        wake_on_data(f_);
+    }
+    ~TraceRaw() override {
+        if (polled_) --f_->buffer().sleeping_readers;
+        detach_watchers();
+    }
+
+    std::int64_t read(std::span<std::uint8_t> to) override {
+        if (to.empty()) return 0;
+        while (read_ >= page_.size()) {
+            if (f_->buffer().take_page(cpu_, to.size(), false, page_)) {
+                read_ = 0;
+                break;
+            }
+            if (!f_->buffer().empty(cpu_)) return 0; // no room for the first record
+            if (nonblock()) return -EAGAIN;
+            if (const std::int64_t r = wait([&] { return !f_->buffer().empty(cpu_); })) return r;
+        }
+        const std::size_t n = std::min(to.size(), page_.size() - read_);
+        std::memcpy(to.data(), page_.data() + read_, n);
+        read_ += n;
+        pos += n;
+        return static_cast<std::int64_t>(n);
+    }
+    std::int64_t splice_read(std::span<std::uint8_t> to, bool no_wait) override {
+        if (pos % kPageSize || to.size() < kPageSize) return -EINVAL;
+        TraceBuffer& buffer = f_->buffer();
+        std::size_t n = 0;
+        TraceBuffer::RawPage page;
+        for (;;) {
+            for (; n + kPageSize <= to.size() && buffer.take_page(cpu_, kPageSize, true, page); n += kPageSize)
+                std::memcpy(to.data() + n, page.data(), page.size());
+            if (n) break;
+            if (no_wait || nonblock()) return -EAGAIN;
+            const std::int64_t r =
+                wait([&] { return !buffer.tracing_on || buffer.full_hit(cpu_, f_->buffer_percent); });
+            if (r || !buffer.tracing_on) return r;
+        }
+        pos += n;
+        return static_cast<std::int64_t>(n);
+    }
+    ke::PollMask poll(WaitQueueHead*& wq) override {
+        wq = &f_->readers;
+        if (!polled_) ++f_->buffer().sleeping_readers;
+        polled_ = true;
+        return has_data(*f_, cpu_) ? abi::epollin | abi::epollrdnorm : 0;
+    }
+    std::int64_t lseek(std::int64_t, int) override { return -ESPIPE; }
+
+  private:
+    std::int64_t wait(const std::function<bool()>& ready) {
+        ++f_->buffer().sleeping_readers;
+        const std::int64_t r = s().wait(f_->readers, ready);
+        --f_->buffer().sleeping_readers;
+        return r;
+    }
+
+    FtracePtr f_;
+    int cpu_;
+    TraceBuffer::RawPage page_{};
+    std::size_t read_{page_.size()}; ///< of page_
+    bool polled_{};
+};
+
+template <class Opened>
 class TracePipeNode final : public Node {
   public:
     TracePipeNode(FileSystem& fs, FtracePtr ftrace, int cpu)
         : Node(fs, S_IFREG | kRead), f_(std::move(ftrace)), cpu_(cpu) {}
     int open(const DentryPtr& name, std::uint32_t flags, FileHandle& out) override {
-        out = std::make_shared<TracePipe>(name, flags, f_, cpu_);
+        out = std::make_shared<Opened>(name, flags, f_, cpu_);
         return 0;
     }
 
@@ -135,7 +217,7 @@ void add_buffer_files(AttrFs& fs, const FtracePtr& f, const std::string& path, i
                     if (text.empty()) f->buffer().clear(cpu); // O_TRUNC; what is written does nothing
                     return static_cast<std::int64_t>(text.size());
                 });
-    fs.add_node(path + "trace_pipe", std::make_shared<TracePipeNode>(fs, f, cpu));
+    fs.add_node(path + "trace_pipe", std::make_shared<TracePipeNode<TracePipe>>(fs, f, cpu));
     fs.add_file(path + "buffer_size_kb", kReadWrite, show([f]() -> std::string {
                     if (!f->buffer().expanded()) return "7 (expanded: 1408)\n";
                     return std::to_string(f->buffer().size_kb()) + "\n";
@@ -151,6 +233,7 @@ void add_switches(AttrFs& fs, const FtracePtr& f) {
     fs.add_file("tracing_on", kReadWrite, show([f]() -> std::string { return f->buffer().tracing_on ? "1\n" : "0\n"; }),
                 taking_switch([f](bool on) {
                     f->buffer().tracing_on = on;
+                    if (!on) f->readers.wake_up_all();
                     return 0;
                 }));
     fs.add_file("trace_clock", kReadWrite, show([f] {
@@ -171,6 +254,11 @@ void add_switches(AttrFs& fs, const FtracePtr& f) {
                         }
                     return -EINVAL;
                 }));
+    fs.add_file("buffer_percent", kReadWrite, show([f] { return std::to_string(f->buffer_percent) + "\n"; }),
+                taking_number(100, [f](std::uint64_t percent) {
+                    f->buffer_percent = static_cast<unsigned>(percent);
+                    return 0;
+                }));
     fs.add_file("trace_marker", kWrite, {}, [f](std::string_view text) -> std::int64_t {
         return text.empty() ? 0 : f->buffer().write_marker(text);
     });
@@ -185,6 +273,7 @@ void add_ftrace_files(AttrFs& fs, Kernel& k) {
     for (int cpu = 0; cpu < k.num_cpus(); ++cpu) {
         const std::string path = "per_cpu/cpu" + std::to_string(cpu) + "/";
         add_buffer_files(fs, f, path, cpu);
+        fs.add_node(path + "trace_pipe_raw", std::make_shared<TracePipeNode<TraceRaw>>(fs, f, cpu));
         fs.add_file(path + "stats", kRead, show([f, cpu] { return f->buffer().stats(cpu); }));
     }
     fs.add_file("buffer_total_size_kb", kRead, show([f]() -> std::string {

@@ -4,6 +4,7 @@
 
 #include "sim/os/fs/node.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -23,6 +24,7 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
     std::int64_t write(std::span<const std::uint8_t> from, bool nonblock, bool packet);
     std::uint64_t bytes() const;
     bool empty() const { return slots_.empty(); }
+    std::size_t free_slots() const { return max_slots_ - std::min<std::size_t>(max_slots_, slots_.size()); }
     bool full() const { return slots_.size() >= max_slots_; }
     std::uint64_t size() const { return max_slots_ * kPageSize; }
     std::int64_t set_size(std::uint64_t bytes);

@@ -66,7 +66,9 @@ namespace {
 bool report_syscall(Kernel& k, Task& t, std::uint64_t message) {
     if (!t.ptrace) return false;
     const int code = SIGTRAP | (t.ptrace.options & ptrace_option::sysgood ? 0x80 : 0);
-    if (const int signo = ptrace_notify(k, code, message)) k.signals().send_thread(t, siginfo_kernel(signo));
+    // Where the tracer ended without having been told of the stop, its code is what comes back: with sysgood no signal.
+    const int signo = ptrace_notify(k, code, message);
+    if (signo > 0 && signo <= kNumSignals) k.signals().send_thread(t, siginfo_kernel(signo));
     return Signals::fatal_pending(t);
 }
 

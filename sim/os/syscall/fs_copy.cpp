@@ -121,8 +121,20 @@ std::int64_t sys_splice(Kernel& k, Task& t, const SyscallArgs& a) {
     if (const int err = in_off.load(); err) return err;
     if (const int err = out_off.load(); err) return err;
     const bool nonblock = a[5] & kSpliceNonblock;
-    std::vector<std::uint8_t> buffer(std::min<std::uint64_t>(a[4], kPiece));
-    const std::int64_t n = pin ? pin->pipe().read(buffer, nonblock || in->nonblock()) : in_off.read(*in, buffer);
+    std::uint64_t room = kPiece;
+    if (pout && !pin) {
+        // What is read must go in at once.
+        Pipe& to = pout->pipe();
+        if (to.full() && to.readers) {
+            if (nonblock || out->nonblock()) return -EAGAIN;
+            if (const std::int64_t r = to.s.wait(to.wr_wait, [&] { return !to.full() || !to.readers; })) return r;
+        }
+        if (to.readers) room = std::min(room, to.free_slots() * kPageSize);
+    }
+    std::vector<std::uint8_t> buffer(std::min(a[4], room));
+    const std::int64_t n = pin         ? pin->pipe().read(buffer, nonblock || in->nonblock())
+                           : a[1] != 0 ? in_off.read(*in, buffer)
+                                       : in->splice_read(buffer, nonblock || (pout && out->nonblock()));
     if (n <= 0) return n;
     std::size_t done = 0;
     while (done < static_cast<std::size_t>(n)) {

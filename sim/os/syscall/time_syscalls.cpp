@@ -157,6 +157,11 @@ std::int64_t sleep_until(Kernel& k, Task& t, std::uint64_t deadline, bool relati
     }
 }
 
+/// Clocks that are the monotonic one and realtime_offset_ns.
+bool follows_realtime(int clockid) {
+    return clockid == CLOCK_REALTIME || clockid == CLOCK_REALTIME_ALARM || clockid == CLOCK_TAI;
+}
+
 std::int64_t nanosleep_common(Kernel& k, Task& t, int clockid, int flags, std::uint64_t uts, std::uint64_t rem) {
     Timespec ts;
     std::uint64_t now;
@@ -174,7 +179,7 @@ std::int64_t nanosleep_common(Kernel& k, Task& t, int clockid, int flags, std::u
         deadline += k.time().now_ns();
         // The slack lets the kernel group expiries; the earliest time is what a lone sleeper sees, plus the slack.
         if (t.se.policy == 0) deadline += static_cast<std::uint64_t>(t.timer_slack_ns);
-    } else if (clockid == CLOCK_REALTIME || clockid == CLOCK_TAI) {
+    } else if (follows_realtime(clockid)) {
         const auto offset = static_cast<std::uint64_t>(k.time().realtime_offset_ns);
         deadline = deadline > offset ? deadline - offset : 0;
     }
@@ -331,7 +336,7 @@ std::int64_t sys_timer_settime(Kernel& k, Task& t, const SyscallArgs& a) {
     if (expires) {
         if (!(a[1] & 1)) {
             expires += timer_now(k, t, *pt);
-        } else if (pt->clockid == CLOCK_REALTIME || pt->clockid == CLOCK_TAI) {
+        } else if (follows_realtime(pt->clockid)) {
             const auto offset = static_cast<std::uint64_t>(k.time().realtime_offset_ns);
             expires = expires > offset ? expires - offset : 1;
         }
