@@ -37,6 +37,7 @@ class PipeImage {
     void set(unsigned where, std::uint64_t v) {
         if (fits_) words_[where] = static_cast<std::uint16_t>(v);
     }
+    void refuse() { fits_ = false; } ///< there is more than an image can hold
     bool fits() const { return fits_; }
     std::span<const std::uint16_t> words() const { return {words_.data(), size_}; }
 

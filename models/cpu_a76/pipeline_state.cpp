@@ -3,6 +3,8 @@
 // addresses of stores and loads under way stay in the pipeline itself (stores_, banks_): they are inputs of a block.
 #include "models/cpu_a76/pipeline.h"
 
+#include <algorithm>
+
 namespace rkperf::cpu_a76 {
 namespace {
 
@@ -69,9 +71,14 @@ void Pipeline::save(cpu::PipeImage& image) const {
     put_places(params_.store_queue, std::max(retired(), drained_),
                [&](unsigned k) { return store_queue_[(stores_seen_ - 1 - k) % kMaxStoreQueue]; });
     const unsigned ports = image.reserve();
-    const std::uint64_t end = std::min(std::max(last, booked_) + 1, at + kCalendar);
+    const std::uint64_t end = std::max(last, booked_) + 1;
+    // Bookings further ahead than the calendar reaches stand where those of nearer cycles would.
+    if (end > at + kCalendar && std::any_of(calendar_.begin(), calendar_.end(), [&](std::uint64_t e) {
+            return e >> 8 >= at + kCalendar && e & 0xff;
+        }))
+        image.refuse();
     n = 0;
-    for (std::uint64_t t = next; t < end; ++t) {
+    for (std::uint64_t t = next; t < std::min(end, at + kCalendar); ++t) {
         const std::uint64_t e = calendar_[t % kCalendar];
         if (e >> 8 != t || (e & 0xff) == 0) continue;
         image.put(t - at);
