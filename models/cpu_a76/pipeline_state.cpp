@@ -73,9 +73,8 @@ void Pipeline::save(cpu::PipeImage& image) const {
     const unsigned ports = image.reserve();
     const std::uint64_t end = std::max(last, booked_) + 1;
     // Bookings further ahead than the calendar reaches stand where those of nearer cycles would.
-    if (end > at + kCalendar && std::any_of(calendar_.begin(), calendar_.end(), [&](std::uint64_t e) {
-            return e >> 8 >= at + kCalendar && e & 0xff;
-        }))
+    if (end > at + kCalendar && std::any_of(calendar_.begin(), calendar_.end(),
+                                            [&](std::uint64_t e) { return e >> 8 >= at + kCalendar && e & 0xff; }))
         image.refuse();
     n = 0;
     for (std::uint64_t t = next; t < std::min(end, at + kCalendar); ++t) {

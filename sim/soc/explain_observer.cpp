@@ -181,6 +181,7 @@ bool ExplainObserver::debug_step(int cpu, KernelSymbol s) {
             if (!selected_ && !chain(cpu).open) {
                 begin(cpu, false);
                 chain(cpu).way.from_breakpoint = true;
+                chain(cpu).from_el0 = s == KernelSymbol::el0_dbg;
             }
             return true;
         case KernelSymbol::breakpoint_handler:
@@ -205,7 +206,54 @@ bool ExplainObserver::debug_step(int cpu, KernelSymbol s) {
     }
 }
 
+bool ExplainObserver::uprobe_step(int cpu, KernelSymbol s) {
+    const os::Task* task = machine_.kernel().pcpu(cpu).current;
+    if (s == KernelSymbol::brk_handler && !selected_) {
+        Chain& c = chain(cpu);
+        if (!c.open || !c.way.from_breakpoint || !c.from_el0) return false;
+        c.way.from_breakpoint = false;
+        c.way.from_uprobe = true;
+        step(cpu, fmt::format("BRK in place of the instruction at {}: exception (brk_handler begins)",
+                              address(task->pt_regs.pc, task)));
+        return true;
+    }
+    if (!of_uprobe(cpu)) return false;
+    const char* text = nullptr;
+    switch (s) {
+        case KernelSymbol::uprobe_notify_resume:
+            text = "its notifier left the rest to the way back to the program: uprobe_notify_resume begins";
+            break;
+        case KernelSymbol::handle_swbp: text = "handle_swbp looks up the probe of this place"; break;
+        case KernelSymbol::handle_trampoline: text = "the return trampoline: handle_trampoline finds the call"; break;
+        case KernelSymbol::handler_chain: text = "the consumers' handlers run (handler_chain)"; break;
+        case KernelSymbol::uprobe_dispatcher:
+        case KernelSymbol::uretprobe_dispatcher:
+            text = "a consumer, the handler of an event on one CPU, collects the arguments";
+            break;
+        case KernelSymbol::prepare_uretprobe:
+            text = "the return address becomes the trampoline's (prepare_uretprobe)";
+            break;
+        case KernelSymbol::arch_uprobe_skip_sstep:
+            text = "the instruction is simulated, without a slot (arch_uprobe_skip_sstep)";
+            break;
+        case KernelSymbol::arch_uprobe_pre_xol:
+            text = "a slot is taken for a copy of the instruction, single step is set (arch_uprobe_pre_xol)";
+            break;
+        case KernelSymbol::single_step_handler:
+            text = "the step exception: the copy in the slot has executed (single_step_handler)";
+            break;
+        case KernelSymbol::handle_singlestep:
+            text = "post-step: the pc goes behind the probed instruction, the slot is free (handle_singlestep)";
+            break;
+        default: return false;
+    }
+    step(cpu, text);
+    return true;
+}
+
 void ExplainObserver::kernel_enter(int cpu, KernelSymbol s) {
+    if (selected_ ? mine(cpu) && !stepped_over_ : true)
+        if (uprobe_step(cpu, s)) return;
     if (selected_ ? mine(cpu) && way_.from_breakpoint && !stepped_over_ : true)
         if (debug_step(cpu, s)) return;
     if (selected_) {
@@ -230,9 +278,14 @@ void ExplainObserver::kernel_enter(int cpu, KernelSymbol s) {
 }
 
 void ExplainObserver::exception(int cpu, std::string_view kind, bool enter) {
-    if (!selected_ || !way_.from_breakpoint || !mine(cpu) || stepped_over_ || enter || kind != "ERET") return;
+    if (enter || kind != "ERET") return;
     const os::Task* task = machine_.kernel().pcpu(cpu).current;
+    // A hit without the sample that is looked for.
+    if (!selected_ && of_uprobe(cpu) && !task->tif_singlestep) chain(cpu).open = false;
+    if (!selected_ || !(way_.from_breakpoint || way_.from_uprobe) || !mine(cpu) || stepped_over_) return;
     stepped_over_ = !task->tif_singlestep;
+    if (way_.from_uprobe && !stepped_over_)
+        return step(cpu, fmt::format("back to the program for one instruction, the copy at {:#x}", task->pt_regs.pc));
     step(cpu, stepped_over_ ? "back to the program, which goes on"
                             : "back to the program for one instruction: MDSCR_EL1.SS and SPSR_EL1.SS are set");
 }
@@ -255,7 +308,7 @@ void ExplainObserver::kernel_leave(int cpu, KernelSymbol s) {
 
 void ExplainObserver::irq(int cpu, unsigned intid, bool enter) {
     if (selected_) {
-        if (mine(cpu) && !enter && !irq_over_) {
+        if (mine(cpu) && !enter && !irq_over_ && !way_.from_breakpoint && !way_.from_uprobe) {
             irq_over_ = true;
             step(cpu, fmt::format("the handler of INTID {} is done: ICC_EOIR1_EL1 written", intid));
         }

@@ -34,6 +34,7 @@ struct Explanation {
     std::uint64_t wrap_pc{}, sample_pc{};
     bool from_counter{};    ///< false: a software event, there was no counter that wrapped
     bool from_breakpoint{}; ///< a breakpoint or watchpoint was hit
+    bool from_uprobe{};     ///< a uprobe or the return trampoline of one was
     Picoseconds start{};
     int cpu{};
     std::optional<ExplainStep> taken, written, published, read;
@@ -67,6 +68,7 @@ class ExplainObserver final : public os::KernelObserver {
         Explanation way;
         std::uint64_t cycle0{}, instructions0{};
         bool line_up{}, in_handler{};
+        bool from_el0{}; ///< the debug exception came from there
     };
     /// How far the chosen sample has come.
     enum class Stage : std::uint8_t { collecting, written, published, woken, client_runs, client_back, done };
@@ -82,6 +84,9 @@ class ExplainObserver final : public os::KernelObserver {
     void check_published(int cpu);
     /// Steps of a breakpoint hit; false: the function is none of them.
     bool debug_step(int cpu, KernelSymbol s);
+    /// Steps of a uprobe hit, which goes on after the exception's handler, on the way back to the program.
+    bool uprobe_step(int cpu, KernelSymbol s);
+    bool of_uprobe(int cpu) { return selected_ ? way_.from_uprobe : chain(cpu).open && chain(cpu).way.from_uprobe; }
     std::string address(std::uint64_t pc, const ke::TaskBase* task) const;
     std::uint64_t retired(int cpu) const;
     Chain& chain(int cpu) { return chains_[static_cast<std::size_t>(cpu)]; }

@@ -19,9 +19,9 @@ std::string print_explanation(const Explanation& e, std::uint64_t nth, const Mac
         fmt::format("sample {} of {}, period {}: task {} on CPU {} ({}, {} MHz)\n\n", nth, e.event, e.period, e.task,
                     e.cpu, cpu.kind == CoreKind::cortex_a55 ? "Cortex-A55" : "Cortex-A76", cpu.hertz / 1'000'000);
     out += fmt::format("{:>16} {:>14} {:>9} {:>9}  {:<3}  {}\n", "simulated ns",
-                       e.from_counter      ? "ns since wrap"
-                       : e.from_breakpoint ? "ns since hit"
-                                           : "ns since IRQ",
+                       e.from_counter                       ? "ns since wrap"
+                       : e.from_breakpoint || e.from_uprobe ? "ns since hit"
+                                                            : "ns since IRQ",
                        "cycles", "instr.", "CPU", "step");
     // A line that the GIC will raise was noted when it learned of it.
     std::vector<ExplainStep> steps = e.steps;
@@ -39,6 +39,8 @@ std::string print_explanation(const Explanation& e, std::uint64_t nth, const Mac
             e.taken->instructions, e.taken->cycles, ns(e.taken->when.v - e.start.v), e.wrap_pc, e.sample_pc);
     } else if (e.from_breakpoint) {
         out += "a breakpoint: no counter wrapped, the way begins with the debug exception\n";
+    } else if (e.from_uprobe) {
+        out += "a uprobe: no counter wrapped, the way begins with the exception of its BRK\n";
     } else {
         out += "a software event: no counter wrapped, the way begins with the interrupt\n";
     }

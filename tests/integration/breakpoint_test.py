@@ -90,5 +90,36 @@ class Breakpoints(rk.Case):
             self.assertGreater(found, at, f"'{step}' is missing or out of order in\n{r.stdout}")
             at = found
 
+    def test_explain_uprobe(self):
+        """The way of a uprobe's hit, in a slot, and of its return."""
+        event = f"uprobe:{self.program}:main"
+        for kind, steps in (("", ("BRK in place of the instruction", "uprobe_notify_resume begins", "handle_swbp",
+                                  "the consumers' handlers run", "a consumer", "overflow of uprobe/0x0/",
+                                  "PERF_RECORD_SAMPLE", "a slot is taken", "back to the program for one instruction",
+                                  "the step exception: the copy in the slot", "post-step", "back to the program, which goes on",
+                                  "a uprobe: no counter wrapped")),
+                            ("%return", ("BRK in place of the instruction", "the return trampoline", "a consumer",
+                                         "overflow of uprobe/0x1/", "PERF_RECORD_SAMPLE",
+                                         "back to the program, which goes on", "a uprobe: no counter wrapped"))):
+            r = self.ok("explain", "-e", event + kind, "--", self.program, "10", "none")
+            at = -1
+            for step in steps:
+                found = r.stdout.find(step, at + 1)
+                self.assertGreater(found, at, f"'{step}' is missing or out of order in\n{r.stdout}")
+                at = found
+
+    def test_uprobe_events(self):
+        """Those of the command line count every call and every return."""
+        r = self.ok("stat", "-x;", "-e", f"uprobe:{self.program}:main,uprobe:{self.program}:main%return", "--",
+                    self.program, "10", "none")
+        counts = [line.split(";")[0] for line in r.stderr.splitlines() if "uprobe:" in line]
+        self.assertEqual(counts, ["1", "1"])
+        for text, reason in ((f"uprobe:{self.program}:nothing", "has no symbol 'nothing'"),
+                             (f"uprobe:{self.program}", "needs PROGRAM:SYMBOL"),
+                             ("uprobe:./nowhere:main", "cannot open ./nowhere")):
+            r = self.rkperf("stat", "-e", text, "--", self.program, "1", "none")
+            self.assertEqual(r.returncode, 2)
+            self.assertIn(reason, r.stderr)
+
 
 rk.main("breakpoints", "syscalls")

@@ -96,6 +96,28 @@ static bool parse_breakpoint(struct evlist* list, const char* text) {
     return true;
 }
 
+// uprobe:PROGRAM:SYMBOL|OFFSET[%return], a probe that lives as long as the event.
+static bool parse_uprobe(struct evlist* list, const char* text) {
+    if (strncmp(text, "uprobe:", 7)) return false;
+    const char* path = text + 7;
+    const char* place = strrchr(path, ':');
+    if (!place || place == path || !place[1]) usage_error("event '%s': uprobe: needs PROGRAM:SYMBOL", text);
+    const struct pmu* pmu = pmu_find("uprobe");
+    if (!pmu) usage_error("event '%s': there is no PMU 'uprobe' here", text);
+    char *program = xstrndup(path, (size_t)(place - path)), *symbol = xstrdup(place + 1);
+    char* suffix = strstr(symbol, "%return");
+    const bool is_return = suffix && !suffix[7];
+    if (is_return) *suffix = 0;
+    struct event* e = events_add(list, text, pmu->type, is_return);
+    uint64_t offset;
+    if (!parse_u64(symbol, &offset)) offset = find_symbol(program, symbol);
+    e->attr.uprobe_path = (uint64_t)(uintptr_t)program; // stays for the opening
+    e->attr.probe_offset = offset;
+    e->attr.sample_period = 1;
+    free(symbol);
+    return true;
+}
+
 static void add_pmu_event(struct evlist* list, const struct pmu* pmu, const char* name, const char* terms,
                           const char* text) {
     struct event* e = events_add(list, name, pmu->type, 0);
@@ -162,7 +184,7 @@ static bool parse_tracepoint(struct evlist* list, const char* text, const char* 
 
 static void parse_one(struct evlist* list, const char* text) {
     if (!*text) usage_error("an event name is missing: two commas in a row, or an empty -e");
-    if (parse_breakpoint(list, text) || parse_pmu_event(list, text)) return;
+    if (parse_breakpoint(list, text) || parse_uprobe(list, text) || parse_pmu_event(list, text)) return;
     const char* colon = strchr(text, ':');
     char* base = xstrndup(text, colon ? (size_t)(colon - text) : strlen(text));
     int first = list->n;
@@ -184,11 +206,11 @@ static void parse_one(struct evlist* list, const char* text) {
     free(base);
 }
 
-// The end of one item of a comma list: commas inside /.../ belong to the item; the slash of a breakpoint stands alone.
+// The end of one item of a comma list: commas inside /.../ belong to the item; slashes of a breakpoint or a path stand alone.
 static const char* item_end(const char* p, char closing) {
-    bool slash = false, breakpoint = !strncmp(p, "mem:", 4);
+    bool slash = false, alone = !strncmp(p, "mem:", 4) || !strncmp(p, "uprobe:", 7);
     for (; *p; p++) {
-        if (*p == '/' && !breakpoint)
+        if (*p == '/' && !alone)
             slash = !slash;
         else if (!slash && (*p == ',' || *p == closing || *p == '{' || *p == '}'))
             break;

@@ -42,6 +42,7 @@ struct evlist {
     int groups;
 };
 
+uint64_t find_symbol(const char* program, const char* name); // file offset of a symbol (probe.c)
 void events_parse(struct evlist* list, const char* text);
 struct event* events_add(struct evlist* list, const char* name, uint32_t type, uint64_t config);
 const char* event_unit(const struct event* e);

@@ -202,6 +202,7 @@ int command_list(int argc, char** argv) {
     print_event("rNNN", NULL, "Raw hardware event, hexadecimal");
     print_event("PMU/event=0xNN,TERM=N/MODIFIERS", NULL, "Raw event of one PMU");
     print_event("mem:ADDRESS[/LENGTH][:rwx]", NULL, "Hardware breakpoint");
+    print_event("uprobe:PROGRAM:SYMBOL|OFFSET[%return]", NULL, "Probe of a program");
     print_event("SYSTEM:NAME", NULL, "Tracepoint");
     return 0;
 }

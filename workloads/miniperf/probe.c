@@ -78,7 +78,7 @@ static bool find_in(const struct image* m, const Elf64_Ehdr* e, unsigned type, c
     return false;
 }
 
-static uint64_t find_symbol(const char* program, const char* name) {
+uint64_t find_symbol(const char* program, const char* name) {
     struct stat st;
     const int fd = open(program, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st)) fatal("cannot open %s: %s", program, strerror(errno));
