@@ -303,7 +303,6 @@ struct PerfConfig {
 /// Flags for init_task.
 inline constexpr std::uint64_t kCloneThread = 0x00010000;
 
-/// The subsystem. One per simulated kernel. Methods are spread over kernel_events/core/*.cpp by topic, named as in Linux.
 /// What a hypervisor says of the virtual machine that an event interrupted (struct perf_guest_info_callbacks). Without one
 /// every event is the host's.
 struct PerfGuestInfoCallbacks {
@@ -313,6 +312,7 @@ struct PerfGuestInfoCallbacks {
     virtual std::uint64_t get_ip() = 0; ///< where the guest was
 };
 
+/// The subsystem. One per simulated kernel. Methods are spread over kernel_events/core/*.cpp by topic, named as in Linux.
 class Perf {
   public:
     Perf(Kernel& kernel, PerfConfig config);

@@ -124,15 +124,21 @@ std::string probe_head(const TraceEventCall& call, std::span<const std::uint8_t>
     return "(" + place(8) + ")";
 }
 
-/// A string that could not be read has no length.
 constexpr std::string_view kFault = "(fault)";
 
+/// A string that could not be read has no length.
 void mark_faults(const TraceEventCall& call, std::span<const std::uint8_t> record, std::string& text) {
+    std::size_t from = 0; // a string may look like a field that comes later
     for (const TraceField& f : call.fields) {
-        if (!f.type.starts_with("__data_loc")) continue;
+        if (f.name.starts_with("common_") || f.name.starts_with("__probe")) continue;
+        if (!f.type.starts_with("__data_loc")) {
+            const std::size_t at = text.find(" " + f.name + "=", from);
+            if (at != text.npos) from = at + f.name.size() + 2;
+            continue;
+        }
         const bool array = f.type.ends_with("]") && !f.type.ends_with("[]");
         const std::string shown = " " + f.name + (array ? "={" : "=");
-        std::size_t at = text.find(shown);
+        std::size_t at = text.find(shown, from);
         if (at == text.npos) continue;
         at += shown.size();
         for (unsigned i = 0; i < f.size / 4u; ++i) { // each in quotes, with a comma behind it
@@ -147,6 +153,7 @@ void mark_faults(const TraceEventCall& call, std::span<const std::uint8_t> recor
                                           : 0;
             at += (length ? chars + 2 : kFault.size()) + 1;
         }
+        from = std::min(at, text.size()) - 1;
     }
 }
 
@@ -387,6 +394,8 @@ bool TraceBuffer::take_page(int cpu, std::size_t room, bool whole, RawPage& page
     std::memcpy(page.data() + sizeof start, &commit, sizeof commit);
     return true;
 }
+
+bool TraceBuffer::has_whole_page(int cpu) const { return cpus_[static_cast<unsigned>(cpu)].pages.size() > 1; }
 
 bool TraceBuffer::full_hit(int cpu, unsigned percent) const {
     // The page that is being written counts as used, as else all could never be.

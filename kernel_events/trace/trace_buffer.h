@@ -56,6 +56,8 @@ class TraceBuffer {
     /// Takes the oldest data out as it lies in the ring, for trace_pipe_raw: one page's at most, no more than `room` bytes
     /// with the page's head. `whole`: only a page that the writer has left. False: there is none, or no room for a record.
     bool take_page(int cpu, std::size_t room, bool whole, RawPage& page);
+    /// Whether there is a page that the writer has left.
+    bool has_whole_page(int cpu) const;
     /// Whether so much of a CPU's ring is in use that a reader who waits for `percent` of it is woken.
     bool full_hit(int cpu, unsigned percent) const;
     /// Contents of per_cpu/cpuN/stats.

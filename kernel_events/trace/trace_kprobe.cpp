@@ -217,7 +217,7 @@ int TraceKprobes::register_trace_kprobe(ProbeParse& parse, std::unique_ptr<Trace
 int TraceKprobes::register_or_wait(ProbeParse& parse, TraceKprobe& tk) {
     const int e = register_probe(tk);
     if (e == -ENOENT && (tk.by_address || tk.symbol.find(':') != std::string::npos)) {
-        k_.pr_info("This probe might be able to register after target module is loaded. Continue.");
+        k_.pr_info("the place of a kprobe is not there yet; the probe is kept for when it is");
         return 0;
     }
     return e ? parse.err(1, 0, e == -ENOENT ? kBadAddress : "Failed to register probe event", e) : 0;

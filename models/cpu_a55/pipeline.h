@@ -218,7 +218,7 @@ class Pipeline {
         ready_[reg] = at;
         why_[reg] = op.timing.detail & detail::fp;
     }
-    /// Loads of more than one beat keep their unit for further cycles; those of FP registers nothing else (M: a 128-bit load
+    /// Loads of more than one beat keep their unit for further cycles; those of 128-bit registers nothing else (M: a 128-bit load
     /// between the rounds of AES-CBC takes a cycle, and none where its result is not waited for).
     void hold(const cpu::DecodedOp& op, std::uint64_t at) {
         if (op.timing.occupancy <= 1) return;

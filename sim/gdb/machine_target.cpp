@@ -196,6 +196,8 @@ void MachineTarget::clear_points() {
 }
 
 void MachineTarget::resume(std::optional<unsigned> step, const std::vector<bool>& held) {
+    for (const auto& m : monitors_)
+        m->stop_never(); // a step may not have come to its end before something else stopped all
     for (unsigned c = 0; c < cpus(); ++c) monitors_[c]->hold(held[c]);
     if (step) monitors_[*step]->stop_next(Stop::Why::step);
 }

@@ -367,6 +367,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void dismantle_task(Task& t);
     void save_pt_regs(Task& t, const a64::CpuState& s);
     void kprobe_entry(KernelSymbol symbol);
+    void arguments(ke::PtRegs& regs, KernelSymbol symbol); ///< puts a function's arguments in
     /// Charges up to the last probe within the next `instructions` of the present function, with their hits; less what
     /// was charged.
     void kprobes_inside(std::uint32_t& instructions);

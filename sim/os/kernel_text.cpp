@@ -114,14 +114,18 @@ void Kernel::enter(KernelSymbol symbol) {
     charge(info(symbol).instructions); // by now the task may be on another CPU
 }
 
-void Kernel::kprobe_entry(KernelSymbol symbol) {
-    if (dismantling_) return;
-    ke::PtRegs regs;
-    kernel_regs(regs, symbol_address(symbol), CodeAt::entry);
+void Kernel::arguments(ke::PtRegs& regs, KernelSymbol symbol) {
     // What a system call's first functions get is what the program put into the registers.
     const Task& t = cur();
     if (t.as) std::copy_n(t.pt_regs.regs, 8, regs.regs);
     if (takes_pt_regs(symbol)) regs.regs[0] = task_pt_regs_address();
+}
+
+void Kernel::kprobe_entry(KernelSymbol symbol) {
+    if (dismantling_) return;
+    ke::PtRegs regs;
+    kernel_regs(regs, symbol_address(symbol), CodeAt::entry);
+    arguments(regs, symbol);
     const std::uint32_t instance = perf_->kprobes().hit(symbol, regs);
     here().frames->back().kretprobe = instance;
 }
@@ -168,7 +172,7 @@ void Kernel::kprobes_inside(std::uint32_t& instructions) {
         ke::PtRegs regs;
         const std::uint64_t offset = at + 4 * before;
         kernel_regs(regs, symbol_address(symbol) + offset, CodeAt::inside);
-        if (cur().as) std::copy_n(cur().pt_regs.regs, 8, regs.regs);
+        arguments(regs, symbol);
         perf_->kprobes().hit_inside(symbol, static_cast<std::uint32_t>(offset), regs);
         charge_plain(here(), 1);
         --instructions;

@@ -14,6 +14,8 @@ constexpr std::uint64_t kTaskSize = 1ull << 48;
 constexpr auto kFault = AddressSpace::FaultBy::kernel;
 /// Copy loops move 16 bytes per instruction pair.
 constexpr std::uint32_t copy_cost(std::size_t n) { return static_cast<std::uint32_t>(12 + n / 8); }
+/// Without the top byte, which user addresses ignore.
+constexpr std::uint64_t untagged(std::uint64_t address) { return address & 0x00ff'ffff'ffff'ffffull; }
 /// A word is moved in place.
 constexpr std::size_t kInline = 8;
 } // namespace
@@ -49,6 +51,7 @@ int Kernel::get_user(void* to, std::uint64_t from, std::size_t n) {
 
 bool Kernel::copy_from_user(void* to, std::uint64_t from, std::size_t n) {
     if (!n) return true;
+    if (!access_ok(untagged(from), n)) return false;
     Frame f(*this, KernelSymbol::__arch_copy_from_user);
     return move_in(to, from, n) == 0;
 }
@@ -75,6 +78,7 @@ int Kernel::put_user(std::uint64_t to, const void* from, std::size_t n) {
 
 bool Kernel::copy_to_user(std::uint64_t to, const void* from, std::size_t n) {
     if (!n) return true;
+    if (!access_ok(untagged(to), n)) return false;
     Frame f(*this, KernelSymbol::__arch_copy_to_user);
     return move_out(to, from, n) == 0;
 }

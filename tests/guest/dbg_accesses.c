@@ -26,13 +26,15 @@ struct op {
     O(ldrh_f, "ldr h0,[x0]") \
     O(ldrs, "ldr s0,[x0]") \
     O(ldrd, "ldr d0,[x0]") \
-    O(ldrq, "ldr q0,[x0]") O(ldrsb, "ldrsb x1,[x0]") O(ldrsw, "ldrsw x1,[x0]") O(ldur, "ldur x1,[x0,#-8]") O( \
-        ldpost, "ldr x1,[x0],#8") O(ldpre, "ldr x1,[x0,#8]!") O(ldtr, "ldtr x1,[x0]") O(sttr, "sttr x1,[x0]") \
-        O(ldpost1, "ldrb w1,[x0],#16") O(strb, "strb w1,[x0]") O(strh, "strh w1,[x0]") O(strw, "str w1,[x0]") O( \
-            strx, "str x1,[x0]") O(strq, "str q0,[x0]") O(strs, "str s0,[x0]") O(strd, "str d0,[x0]") \
-            O(ldpw, "ldp w1,w2,[x0]") O(ldpx, "ldp x1,x2,[x0]") O(ldpsw, "ldpsw x1,x2,[x0]") O(ldps, "ldp s0,s1,[x0]") \
-                O(ldpd, "ldp d0,d1,[x0]") O(ldpq, "ldp q0,q1,[x0]") O(ldnp, "ldnp x1,x2,[x0]") O( \
-                    stpw, "stp w1,w2,[x0]") O(stpx, "stp x1,x2,[x0]") O(stpq, "stp q0,q1,[x0]") \
+    O(ldrq, "ldr q0,[x0]") \
+    O(ldrsb, "ldrsb x1,[x0]") \
+    O(ldrsw, "ldrsw x1,[x0]") \
+    O(ldur, "ldur x1,[x0,#-8]") O(ldpost, "ldr x1,[x0],#8") O(ldpre, "ldr x1,[x0,#8]!") O(ldtr, "ldtr x1,[x0]") \
+        O(sttr, "sttr x1,[x0]") O(ldpost1, "ldrb w1,[x0],#16") O(strb, "strb w1,[x0]") O(strh, "strh w1,[x0]") O( \
+            strw, "str w1,[x0]") O(strx, "str x1,[x0]") O(strq, "str q0,[x0]") O(strs, "str s0,[x0]") \
+            O(strd, "str d0,[x0]") O(ldpw, "ldp w1,w2,[x0]") O(ldpx, "ldp x1,x2,[x0]") O(ldpsw, "ldpsw x1,x2,[x0]") O( \
+                ldps, "ldp s0,s1,[x0]") O(ldpd, "ldp d0,d1,[x0]") O(ldpq, "ldp q0,q1,[x0]") O(ldnp, "ldnp x1,x2,[x0]") \
+                O(stpw, "stp w1,w2,[x0]") O(stpx, "stp x1,x2,[x0]") O(stpq, "stp q0,q1,[x0]") \
                     O(stps, "stp s0,s1,[x0]") O(stnp, "stnp x1,x2,[x0]") O(stppre, "stp x1,x2,[x0,#-16]!") O( \
                         ld1_1, "ld1 {v0.16b},[x0]") O(ld1_2, "ld1 {v0.16b,v1.16b},[x0]") \
                         O(ld1_3, "ld1 {v0.8b,v1.8b,v2.8b},[x0]") O(ld1_4, "ld1 {v0.2d-v3.2d},[x0]") O( \
@@ -59,14 +61,16 @@ struct op {
     O(ldxpw, "ldxp w1,w2,[x0]\nclrex") \
     O(stxr_f, "clrex\nstxr w3,x1,[x0]") \
     O(stxp_f, "clrex\nstxp w3,x1,x2,[x0]") \
-    O(ldar, "ldar x1,[x0]") O(ldarb, "ldarb w1,[x0]") O(stlr, "stlr x1,[x0]") O(stlrw, "stlr w1,[x0]") \
-        O(ldapr, "ldapr x1,[x0]") O(ldadd, "ldadd x1,x2,[x0]") O(ldaddw, "ldadd w1,w2,[x0]") \
-            O(ldaddb, "ldaddb w1,w2,[x0]") O(ldaddal, "ldaddal x1,x2,[x0]") O(stadd, "stadd x1,[x0]") \
-                O(ldclr, "ldclr x1,x2,[x0]") O(ldset, "ldset x1,x2,[x0]") O(ldeor, "ldeor x1,x2,[x0]") \
-                    O(ldsmax, "ldsmax x1,x2,[x0]") O(ldumin, "ldumin x1,x2,[x0]") O(swp, "swp x1,x2,[x0]") \
-                        O(swpb, "swpb w1,w2,[x0]") O(cas_f, "mov x1,#77\ncas x1,x2,[x0]") \
-                            O(cas_s, "mov x4,x0\nldr x1,[x4]\ncas x1,x2,[x0]") O(casb, "casb w1,w2,[x0]") \
-                                O(caspx, "mov x4,#0\ncaspal x2,x3,x4,x5,[x0]") O(caspw, "casp w2,w3,w4,w5,[x0]")
+    O(ldar, "ldar x1,[x0]") \
+    O(ldarb, "ldarb w1,[x0]") \
+    O(stlr, "stlr x1,[x0]") \
+    O(stlrw, "stlr w1,[x0]") O(ldapr, "ldapr x1,[x0]") O(ldadd, "ldadd x1,x2,[x0]") O(ldaddw, "ldadd w1,w2,[x0]") \
+        O(ldaddb, "ldaddb w1,w2,[x0]") O(ldaddal, "ldaddal x1,x2,[x0]") O(stadd, "stadd x1,[x0]") \
+            O(ldclr, "ldclr x1,x2,[x0]") O(ldset, "ldset x1,x2,[x0]") O(ldeor, "ldeor x1,x2,[x0]") \
+                O(ldsmax, "ldsmax x1,x2,[x0]") O(ldumin, "ldumin x1,x2,[x0]") O(swp, "swp x1,x2,[x0]") \
+                    O(swpb, "swpb w1,w2,[x0]") O(cas_f, "mov x1,#77\ncas x1,x2,[x0]") \
+                        O(cas_s, "mov x4,x0\nldr x1,[x4]\ncas x1,x2,[x0]") O(casb, "casb w1,w2,[x0]") \
+                            O(caspx, "mov x4,#0\ncaspal x2,x3,x4,x5,[x0]") O(caspw, "casp w2,w3,w4,w5,[x0]")
 #define O(n, a) \
     __asm__(".arch armv8.4-a+lse+simd+crypto\n.text\n.balign 64\n.global op_" #n "\nop_" #n \
             ": mov x1,#0\nmov x2,#0\nmov x3,#0\nmov x5,#0\nmov x6,x4\n" a "\nret\n"); \

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -149,6 +150,42 @@ int main(void) {
     events("two files");
     rename("x", "y");
     events("rename over the other");
+    put("x", O_CREAT | O_WRONLY, NULL);
+    SHOW(inotify_add_watch(in, "x", IN_ALL_EVENTS) > 0);
+    SHOW(inotify_add_watch(in, "y", IN_ALL_EVENTS) > 0);
+    mkdir("moved", 0755);
+    mkdir("there", 0755);
+    SHOW(inotify_add_watch(in, "moved", IN_ALL_EVENTS) > 0);
+    SHOW(inotify_add_watch(in, "there", IN_ALL_EVENTS) > 0);
+    events("watches of both");
+    rename("x", "y");
+    rename("moved", "there");
+    events("both watched");
+    rmdir("there");
+    events("the folder gone");
+    put("from", O_CREAT | O_WRONLY, "text");
+    const int source = open("from", O_RDONLY), target = open("to", O_CREAT | O_RDWR, 0644);
+    events("files to copy");
+    SHOW(sendfile(target, source, NULL, 4));
+    events("sendfile");
+    lseek(source, 0, SEEK_SET);
+    SHOW(copy_file_range(source, NULL, target, NULL, 4, 0));
+    events("copy_file_range");
+    const int excl = inotify_init1(IN_NONBLOCK);
+    SHOW(inotify_add_watch(excl, ".", IN_ALL_EVENTS | IN_EXCL_UNLINK));
+    SHOW(inotify_add_watch(excl, "to", IN_ALL_EVENTS | IN_EXCL_UNLINK));
+    unlink("to");
+    events("unlinking");
+    SHOW(write(target, "x", 1));
+    close(target);
+    close(source);
+    unlink("from");
+    events("the end of the copy");
+    const int before = in;
+    in = excl;
+    events("without those of open files that have no name");
+    in = before;
+    close(excl);
     rmdir("folder");
     events("rmdir");
     SHOW(inotify_add_watch(in, "y", IN_OPEN | IN_ONESHOT) > 0);

@@ -184,6 +184,20 @@ static void losing(void) {
     printf("missed so many as fit: %d\n", !(commit & 1u << 30) || (missed > 1000 && missed < 40000));
     show_page("the next", read(fd, page, 4096));
     close(fd);
+    // Who waits for any whole page sleeps while there is none.
+    put("/trace", "");
+    const int waits = open_raw(0);
+    int p[2];
+    if (pipe(p)) return;
+    const pid_t child = fork();
+    if (!child) {
+        usleep(20000);
+        fill(1000);
+        _exit(0);
+    }
+    SHOW(splice(waits, NULL, p[1], NULL, 4096, 0));
+    waitpid(child, NULL, 0);
+    close(waits);
 }
 
 int main(void) {

@@ -158,8 +158,10 @@ class TraceRaw final : public NamedFile {
                 std::memcpy(to.data() + n, page.data(), page.size());
             if (n) break;
             if (no_wait || nonblock()) return -EAGAIN;
-            const std::int64_t r =
-                wait([&] { return !buffer.tracing_on || buffer.full_hit(cpu_, f_->buffer_percent); });
+            const std::int64_t r = wait([&] {
+                const bool enough = !f_->buffer_percent || buffer.full_hit(cpu_, f_->buffer_percent);
+                return !buffer.tracing_on || (buffer.has_whole_page(cpu_) && enough);
+            });
             if (r || !buffer.tracing_on) return r;
         }
         pos += n;

@@ -40,6 +40,7 @@ class HostFs final : public FileSystem {
     explicit HostFs(FsServices& services);
     ~HostFs() override;
     void statfs(StatFs& out) override;
+    void forget(const NodePtr& node) override { recent_.remove(node); }
     int sync() override;
 
     /// The node of a host path that the user named; links in it are followed. -errno if it is not there.

@@ -17,8 +17,6 @@ struct EventHead {
     std::uint32_t mask, cookie, len;
 };
 constexpr std::uint32_t kFionread = 0x541b;
-/// What a watch always wants to hear.
-constexpr std::uint32_t kAlways = inotify::ignored | inotify::unmount | inotify::q_overflow;
 
 std::size_t padded(const std::string& name) {
     constexpr std::size_t kAlign = sizeof(EventHead);
@@ -33,7 +31,7 @@ class Inotify final : public InotifyFile {
         std::uint32_t mask, cookie;
         std::string name;
         std::size_t bytes() const { return sizeof(EventHead) + padded(name); }
-        bool operator==(const Event&) const = default;
+        bool same(const Event& o) const { return wd == o.wd && mask == o.mask && name == o.name; }
     };
 
     Inotify(FsServices& s, FsNotify& notify, std::uint32_t flags, std::uint32_t user)
@@ -71,10 +69,13 @@ class Inotify final : public InotifyFile {
     void forget(int wd) { watches_.erase(wd); }
 
     void queue(Event e) {
-        // The same thing again is told once, as long as it is the last one that waits.
-        if (!events_.empty() && !(e.mask & inotify::ignored) && events_.back() == e) return;
-        if (events_.size() > inotify::max_queued_events) return;
-        if (events_.size() == inotify::max_queued_events) e = {-1, inotify::q_overflow, 0, {}};
+        if (events_.size() >= inotify::max_queued_events) {
+            if (overflowed_) return;
+            overflowed_ = true;
+            e = {-1, inotify::q_overflow, 0, {}};
+        } else if (!events_.empty() && !(events_.back().mask & inotify::ignored) && events_.back().same(e)) {
+            return; // it is told once, as long as it is the last one that waits
+        }
         events_.push_back(std::move(e));
         wq_.wake_up_all();
         s_.kill_fasync(*this, 1 /* POLL_IN */);
@@ -93,6 +94,7 @@ class Inotify final : public InotifyFile {
             std::memcpy(to.data() + done, &head, sizeof head);
             std::memcpy(to.data() + done + sizeof head, e.name.data(), e.name.size());
             done += e.bytes();
+            if (e.mask & inotify::q_overflow) overflowed_ = false;
             events_.pop_front();
         }
         return done ? static_cast<std::int64_t>(done) : -EINVAL;
@@ -143,6 +145,7 @@ class Inotify final : public InotifyFile {
     std::map<int, FsNotify::Key> watches_;
     std::deque<Event> events_;
     int last_wd_{};
+    bool overflowed_{}; ///< IN_Q_OVERFLOW waits
 };
 
 std::uint64_t FsNotify::max_user_watches(std::uint64_t pages) {
@@ -159,21 +162,23 @@ std::shared_ptr<InotifyFile> FsNotify::make(std::uint32_t flags, int& error) {
 
 void FsNotify::tell(const Key& key, std::uint32_t mask, const std::string& name, std::uint32_t cookie, bool unlinked) {
     const auto at = marks_.find(key);
-    if (at == marks_.end()) return;
+    if (at == marks_.end() || s_.kernel().dismantling()) return;
+    const IrqGuard guard(s_.kernel());          // who is woken may close an instance
     const std::vector<Mark> marks = at->second; // a watch may end by this
     for (const Mark& m : marks) {
-        if (!(mask & (m.mask & inotify::all_events)) && !(mask & kAlways)) continue;
-        if (unlinked && m.mask & inotify::excl_unlink && !name.empty()) continue;
+        if (!(mask & m.mask & inotify::all_events)) continue;
+        if (unlinked && m.mask & inotify::excl_unlink) continue;
         m.group->queue({m.wd, mask, cookie, name});
         if (m.mask & inotify::oneshot) m.group->rm_watch(m.wd);
     }
 }
 
-void FsNotify::report(const DentryPtr& d, std::uint32_t mask) {
+void FsNotify::report(const DentryPtr& d, std::uint32_t mask, bool open) {
     if (!d) return;
     if (d->node->is_dir()) mask |= inotify::isdir;
-    if (d->parent) tell(key_of(*d->parent->node), mask, d->name, 0, d->unlinked());
-    tell(key_of(*d->node), mask, {}, 0, false);
+    const bool unlinked = open && d->unlinked();
+    if (d->parent) tell(key_of(*d->parent->node), mask, d->name, 0, unlinked);
+    tell(key_of(*d->node), mask, {}, 0, unlinked);
 }
 
 void FsNotify::report_name(Node& dir, const std::string& name, std::uint32_t mask, bool is_dir, std::uint32_t cookie) {
@@ -181,9 +186,10 @@ void FsNotify::report_name(Node& dir, const std::string& name, std::uint32_t mas
 }
 
 void FsNotify::end(const Key& key) {
-    unlinked_.erase(key);
+    std::erase(unlinked_, key);
     const auto at = marks_.find(key);
-    if (at == marks_.end()) return;
+    if (at == marks_.end() || s_.kernel().dismantling()) return;
+    const IrqGuard guard(s_.kernel());
     const std::vector<Mark> marks = std::move(at->second);
     marks_.erase(at);
     for (const Mark& m : marks) {
@@ -201,17 +207,18 @@ void FsNotify::unlinked(DentryPtr d) {
     // A folder has no other names, whatever its count says.
     if (!d->node->is_dir() && d->node->stat().nlink) return;
     for (Mark& m : at->second) m.held = nullptr;
-    unlinked_.insert(key);
+    unlinked_.push_back(key);
+    d->node->fs.forget(d->node);
     d = nullptr;
     reap();
 }
 
 void FsNotify::reap() {
-    const std::set<Key> nodes = unlinked_;
+    const std::vector<Key> nodes = unlinked_;
     for (const Key& key : nodes) {
         const auto at = marks_.find(key);
         if (at == marks_.end()) {
-            unlinked_.erase(key);
+            std::erase(unlinked_, key);
         } else if (at->second.front().node.expired()) {
             end(key);
         }
@@ -219,19 +226,20 @@ void FsNotify::reap() {
 }
 
 void FsNotify::renamed(Node& old_dir, const std::string& old_name, Node& new_dir, const std::string& new_name,
-                       const DentryPtr& moved) {
+                       const DentryPtr& moved, const DentryPtr& replaced) {
     if (marks_.empty()) return;
     const std::uint32_t cookie = ++last_cookie_;
     const bool is_dir = moved->node->is_dir();
     report_name(old_dir, old_name, inotify::moved_from, is_dir, cookie);
     report_name(new_dir, new_name, inotify::moved_to, is_dir, cookie);
-    tell(key_of(*moved->node), inotify::move_self | (is_dir ? inotify::isdir : 0), {}, 0, false);
+    if (replaced) link_count(*replaced->node);
+    tell(key_of(*moved->node), inotify::move_self, {}, 0, false);
 }
 
 void FsNotify::closed(DentryPtr d, std::uint32_t flags) {
     if (marks_.empty()) return;
     if (!(flags & abi::o_path))
-        report(d, (flags & abi::o_accmode) == abi::o_rdonly ? inotify::close_nowrite : inotify::close_write);
+        report(d, (flags & abi::o_accmode) == abi::o_rdonly ? inotify::close_nowrite : inotify::close_write, true);
     d = nullptr;
     reap();
 }

@@ -7,7 +7,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -60,11 +59,15 @@ class FsNotify {
 
     /// Something was done to the file of this name: told to its watches and to those of its folder.
     void file(const DentryPtr& d, std::uint32_t mask) {
-        if (!marks_.empty() && d) report(d, mask);
+        if (!marks_.empty() && d) report(d, mask, false);
     }
-    /// As file(), once `f`, which may have no name, was read or written.
+    /// As file(), of a file that is open.
+    void opened(const DentryPtr& d) {
+        if (!marks_.empty()) report(d, inotify::open, true);
+    }
+    /// An open file, which may have no name, was read or written.
     void accessed(File& f, bool write) {
-        if (!marks_.empty()) report(f.dentry(), write ? inotify::modify : inotify::access);
+        if (!marks_.empty()) report(f.dentry(), write ? inotify::modify : inotify::access, true);
     }
     /// A name came into a folder, or went from it.
     void name(Node& dir, const std::string& name, std::uint32_t mask, bool is_dir, std::uint32_t cookie = 0) {
@@ -72,12 +75,13 @@ class FsNotify {
     }
     /// The number of a node's names has changed.
     void link_count(Node& n) {
-        if (!marks_.empty()) tell(key_of(n), inotify::attrib, {}, 0, false);
+        if (!marks_.empty()) tell(key_of(n), inotify::attrib | (n.is_dir() ? inotify::isdir : 0), {}, 0, false);
     }
     /// `d` was a name, and has gone: with the last one, unless a file is open, watches end.
     void unlinked(DentryPtr d);
+    /// `replaced`: what had the new name before, or null.
     void renamed(Node& old_dir, const std::string& old_name, Node& new_dir, const std::string& new_name,
-                 const DentryPtr& moved);
+                 const DentryPtr& moved, const DentryPtr& replaced);
     /// An open file has ended. The caller gives up its name.
     void closed(DentryPtr d, std::uint32_t flags);
 
@@ -85,16 +89,17 @@ class FsNotify {
     friend class Inotify;
     using Key = std::tuple<const FileSystem*, std::uint32_t, std::uint64_t>; ///< file system, device, inode
     static Key key_of(const Node& n) { return {&n.fs, n.dev_minor, n.ino}; }
-    void report(const DentryPtr& d, std::uint32_t mask);
+    void report(const DentryPtr& d, std::uint32_t mask, bool open);
     void report_name(Node& dir, const std::string& name, std::uint32_t mask, bool is_dir, std::uint32_t cookie);
-    /// Tells the watches of a node; `name` is empty for what concerns itself.
+    /// Tells the watches of a node; `name` is empty for what concerns itself. `unlinked`: it comes from an open file without
+    /// a name, of which some do not want to hear (IN_EXCL_UNLINK).
     void tell(const Key& key, std::uint32_t mask, const std::string& name, std::uint32_t cookie, bool unlinked);
     void end(const Key& key); ///< IN_IGNORED to all
     void reap();              ///< nodes that nobody holds any more
 
     FsServices& s_;
     std::map<Key, std::vector<Mark>> marks_;
-    std::set<Key> unlinked_; ///< watched nodes without a name
+    std::vector<Key> unlinked_; ///< watched nodes without a name, in the order in which they lost it
     std::uint32_t last_cookie_{};
     std::map<std::uint32_t, int> instances_; ///< by user
 };

@@ -38,6 +38,8 @@ class FileSystem {
     virtual void statfs(StatFs& out);
     /// Writes back; the first error met, or 0.
     virtual int sync() { return 0; }
+    /// A node has lost its last name: nothing keeps it for later.
+    virtual void forget(const std::shared_ptr<Node>& node) { (void)node; }
     std::uint64_t next_ino() { return ++last_ino_; }
     std::uint64_t dev() const { return abi::make_dev(dev_major, dev_minor); }
 

@@ -168,13 +168,11 @@ int VfsImpl::renameat2(int odir, std::string_view from, int ndir, std::string_vi
         Dentry::exchange(old, there);
     else
         old->move(b.dir, b.name);
-    notify().renamed(*a.dir->node, a.name, *b.dir->node, b.name, old);
-    if (exchange) {
-        notify().renamed(*b.dir->node, b.name, *a.dir->node, a.name, there);
-    } else if (there) {
-        if (!there->node->is_dir()) notify().link_count(*there->node);
+    notify().renamed(*a.dir->node, a.name, *b.dir->node, b.name, old, exchange ? nullptr : there);
+    if (exchange)
+        notify().renamed(*b.dir->node, b.name, *a.dir->node, a.name, there, nullptr);
+    else if (there)
         notify().unlinked(std::move(there));
-    }
     return 0;
 }
 

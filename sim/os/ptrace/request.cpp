@@ -277,7 +277,6 @@ bool may_request(const Task& me, const Task& child, std::uint64_t request) {
 }
 
 std::int64_t sys_ptrace(Kernel& k, Task& t, const SyscallArgs& a) {
-    Frame f(k, KernelSymbol::ptrace_request);
     k.charge(kCheckAttach);
     const std::uint64_t request = a[0];
     if (request == traceme) return ptrace_traceme(k, t);
@@ -290,7 +289,10 @@ std::int64_t sys_ptrace(Kernel& k, Task& t, const SyscallArgs& a) {
     } else if (may_request(t, *child, request)) {
         result = -EIO;
         for (const auto& r : kRequests)
-            if (r.request == request) result = r.call({k, t, *child, request, a[2], a[3]});
+            if (r.request == request) {
+                Frame f(k, KernelSymbol::ptrace_request);
+                result = r.call({k, t, *child, request, a[2], a[3]});
+            }
     }
     k.drop_ref(*child);
     return result;

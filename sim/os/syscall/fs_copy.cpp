@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moving bytes from one descriptor to another: sendfile, copy_file_range, splice, tee, vmsplice.
+#include "sim/os/fs/inotify.h"
 #include "sim/os/fs/page_cache.h"
 #include "sim/os/fs/pipe.h"
 #include "sim/os/syscall/fs_common.h"
@@ -63,6 +64,13 @@ std::int64_t move_bytes(File& in, Offset& in_off, File& out, Offset& out_off, st
     return static_cast<std::int64_t>(done);
 }
 
+void tell_watchers(Kernel& k, File& in, File& out, std::int64_t moved) {
+    if (moved <= 0) return;
+    vfs_of(k).notify().accessed(out, true); // by the writing itself, and again at the end
+    vfs_of(k).notify().accessed(in, false);
+    vfs_of(k).notify().accessed(out, true);
+}
+
 std::int64_t sys_sendfile(Kernel& k, Task& t, const SyscallArgs& a) {
     Frame f(k, KernelSymbol::do_sendfile);
     Offset in_off(k, a[2]), none(k, 0);
@@ -74,6 +82,7 @@ std::int64_t sys_sendfile(Kernel& k, Task& t, const SyscallArgs& a) {
     if (!in->dentry() || in->dentry()->node->is_dir()) return -EINVAL;
     if (out->flags & abi::o_append) return -EINVAL;
     const std::int64_t n = move_bytes(*in, in_off, *out, none, std::min(a[3], abi::max_rw_count));
+    tell_watchers(k, *in, *out, n);
     if (const int err = in_off.save(); err) return err;
     return n;
 }
@@ -99,6 +108,7 @@ std::int64_t sys_copy_file_range(Kernel& k, Task& t, const SyscallArgs& a) {
     count = std::min(count, size > from ? size - from : 0);
     if (in->inode() == out->inode() && from < to + count && to < from + count) return -EINVAL;
     const std::int64_t n = move_bytes(*in, in_off, *out, out_off, count);
+    tell_watchers(k, *in, *out, n);
     if (in_off.save() || out_off.save()) return -EFAULT;
     return n;
 }

@@ -27,7 +27,7 @@ std::int64_t open_common(Kernel& k, Task& t, int dirfd, std::uint64_t path_addr,
         if (const int err = k.get_string(path_addr, path); err) return err;
         FileHandle file;
         if (const std::int64_t err = vfs_of(k).open_how(dirfd, path, how, file); err < 0) return err;
-        if (!(how.flags & abi::o_path)) vfs_of(k).notify().file(file->dentry(), inotify::open);
+        if (!(how.flags & abi::o_path)) vfs_of(k).notify().opened(file->dentry());
         return new_fd(k, t, std::move(file), how.flags & abi::o_cloexec);
     };
     const std::int64_t result = open();

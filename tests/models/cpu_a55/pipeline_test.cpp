@@ -57,5 +57,5 @@ TEST_CASE("a load of 128 bits keeps the load unit for a second cycle, and nothin
     const std::uint64_t first = r.load(kLoadQ);
     SECTION("a load waits") { CHECK(r.load(kLoadX4FromX0) == first + 2); }
     SECTION("an FP operation goes in the second cycle") { CHECK(r.general(kFaddD) == first + 1); }
-    SECTION("one on integers goes with it") { CHECK(r.general(kAddX6) <= first + 1); }
+    SECTION("one on integers does, too") { CHECK(r.general(kAddX6) == first + 1); }
 }
