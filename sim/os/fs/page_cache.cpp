@@ -45,7 +45,7 @@ int PagedNode::get_page(std::uint64_t index, PhysAddr& out, bool& filled) {
 void PagedNode::page_cache_changed(std::uint64_t index, PhysAddr pa, bool added) {
     if (added && cached(index).in_memory_only) return; // shmem does not tell of these
     // The kernel's own dev_t: 12 bits of major, 20 of minor number.
-    services().page_cache_changed(pa, ino, fs.dev_major << 20 | fs.dev_minor, index, added);
+    services().page_cache_changed(pa, ino, dev_major << 20 | dev_minor, index, added);
 }
 
 PhysAddr PagedNode::page(std::uint64_t index, bool& major) {
