@@ -23,7 +23,9 @@ enum class KernelSymbol : std::uint16_t {
 };
 
 /// The function of a system call: its argument is the address of the registers saved at the entry from EL0.
-constexpr bool takes_pt_regs(KernelSymbol s) { return s >= KernelSymbol::__arm64_sys_io_setup; }
+constexpr bool takes_pt_regs(KernelSymbol s) {
+    return s >= KernelSymbol::__arm64_sys_io_setup && s < KernelSymbol::count_; // the first of syscall_events.def
+}
 
 struct KernelSymbolInfo {
     std::string_view name;

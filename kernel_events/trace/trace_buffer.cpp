@@ -248,7 +248,9 @@ void TraceBuffer::write_text(std::size_t printer, std::string_view text) {
     record.insert(record.end(), text.begin(), text.end());
     if (text.empty() || text.back() != '\n') record.push_back('\n');
     record.push_back(0);
-    record.resize(std::max(record.size(), kPrintText + std::max(text.size(), kFaultedText) + kTextEnd));
+    // Only what users write may have to be replaced by a word of this length.
+    const std::size_t least = printer ? 0 : kPrintText + std::max(text.size(), kFaultedText) + kTextEnd;
+    record.resize(std::max(record.size(), least));
     write(record, false);
 }
 

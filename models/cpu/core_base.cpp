@@ -414,6 +414,21 @@ void CoreBase::stand_still() {
     stood_still_ = true;
 }
 
+/// As stand_still(), while it waits for an interrupt: the time up to here counts as such a wait, what it is held, which is
+/// returned, does not.
+Picoseconds CoreBase::stand_still_idle() {
+    if (!held()) return Picoseconds(0);
+    const Picoseconds from(sc_core::sc_time_stamp().value());
+    if (from > now() && !quirks_.cycles_stand_in_wfi) cycle_ = clock_.cycle_at(from).v;
+    while (held()) hold_->wait_for_release();
+    const Picoseconds to(sc_core::sc_time_stamp().value());
+    if (to > now()) {
+        clock_.resume_at(Cycles(cycle_), to);
+        clock_changed();
+    }
+    return to - from;
+}
+
 void CoreBase::sync() {
     flush();
     yield();
@@ -471,7 +486,7 @@ void CoreBase::wait_for_interrupt() {
     spend(1, 1); // the WFI itself
     flush();
     yield();
-    const Picoseconds start = now();
+    Picoseconds start = now();
     while (!irq_signalled()) {
         Picoseconds wake = irq_level_ ? irq_when_ : kNever;
         for (const Source& s : sources_) wake = std::min(wake, s.source->next_deadline());
@@ -483,7 +498,7 @@ void CoreBase::wait_for_interrupt() {
             sc_core::wait(to_sc_time(wake - global), irq_event_);
         }
         waiting_ = false;
-        while (held()) hold_->wait_for_release();
+        start = start + stand_still_idle();
         const Picoseconds t(sc_core::sc_time_stamp().value());
         if (t > now() && quirks_.cycles_stand_in_wfi) {
             clock_.resume_at(Cycles(cycle_), t); // the clock stood still: the same cycle begins at the present time
@@ -616,15 +631,15 @@ CoreBase::Next CoreBase::user_boundary(const DecodedOp* op) {
     dropped_code_.clear();
     if (debug_active_ && debug_->step_pending()) return Next::step;
     if (irq_due()) return Next::irq;
+    if (debug_active_ && held()) {
+        stand_still();
+        return user_boundary(nullptr); // others have run
+    }
     if (debug_active_ && debug_->breakpoint_matches(state_->pc)) {
         // A pc that is not aligned and a fetch that faults come first (DBG-048): run() finds them again.
         if (find_block(cycle_)) return Next::breakpoint;
         state_->stop = Stop::none;
         relookup_ = true;
-    }
-    if (debug_active_ && held()) {
-        stand_still();
-        return user_boundary(nullptr); // others have run
     }
     const bool lost = relookup_;
     relookup_ = false;

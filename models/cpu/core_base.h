@@ -281,6 +281,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     bool held() const { return hold_ && hold_->held(); }
     /// Until it may go on: the present cycle is then the one that begins.
     void stand_still();
+    Picoseconds stand_still_idle();
     /// Boundary at EL1: settle, and take an interrupt or yield if unmasked.
     void kernel_boundary();
     void take_irq_at_el1();

@@ -48,7 +48,8 @@ void Pipeline::back_end_stall(const DecodedOp& op, std::uint64_t cycles) {
     const bool load = latest == a64::reg::none && op.group == cpu::OpGroup::load;
     if (load) latest = op.timing.dst[0];
     // Nor that: it waits for the load unit.
-    const std::uint8_t why = load && ready_[latest] <= issue_ ? 0 : why_[latest];
+    const std::uint64_t writes = ready_[latest] - std::min<std::uint64_t>(ready_[latest], op.timing.latency);
+    const std::uint8_t why = load && writes <= issue_ ? 0 : why_[latest];
     if (why & (kCacheMiss | kTlbMiss)) {
         stalls_.add(Lane::stall_load, cycles);
         if (why & kCacheMiss) stalls_.add(Lane::stall_load_cache, cycles);

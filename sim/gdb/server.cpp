@@ -174,18 +174,22 @@ void Server::resume(Fields f, Reply& reply) {
         }
         action.hex(); // a signal for the program: there is no program that it would be for
         std::optional<unsigned> cpu = cpu_;
-        bool all = true;
+        bool all = true; // of those that have no action yet
         if (action.skip(':')) {
             Fields id = action;
             id.skip("p1.");
             all = id.skip("-1");
             cpu = cpu_of(action);
         }
+        if (all && cpu && !held[*cpu]) {
+            const auto next = std::find(held.begin(), held.end(), true);
+            cpu = next == held.end() ? *cpu : static_cast<unsigned>(next - held.begin());
+        }
         if (!cpu || !action.empty()) {
             reply.text = kError;
             return;
         }
-        if (steps && !step && (all || held[*cpu])) step = cpu;
+        if (steps && !step && held[*cpu]) step = cpu;
         if (all)
             held.assign(held.size(), false);
         else

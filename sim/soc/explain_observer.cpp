@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace rkperf::soc {
@@ -44,6 +45,27 @@ bool is_poll(std::string_view name) {
 bool is_write(std::string_view name) {
     return name == "write" || name == "pwrite64" || name == "writev" || name == "pwritev" || name == "splice";
 }
+
+/// What the functions on the way of a uprobe's hit do.
+constexpr struct {
+    KernelSymbol function;
+    const char* text;
+} kUprobeSteps[] = {
+    {KernelSymbol::uprobe_notify_resume,
+     "its notifier left the rest to the way back to the program: uprobe_notify_resume begins"},
+    {KernelSymbol::handle_swbp, "handle_swbp looks up the probe of this place"},
+    {KernelSymbol::handle_trampoline, "the return trampoline: handle_trampoline finds the call"},
+    {KernelSymbol::handler_chain, "the consumers' handlers run (handler_chain)"},
+    {KernelSymbol::uprobe_dispatcher, "a consumer, the handler of an event on one CPU, collects the arguments"},
+    {KernelSymbol::uretprobe_dispatcher, "a consumer, the handler of an event on one CPU, collects the arguments"},
+    {KernelSymbol::prepare_uretprobe, "the return address becomes the trampoline's (prepare_uretprobe)"},
+    {KernelSymbol::arch_uprobe_skip_sstep, "the instruction is simulated, without a slot (arch_uprobe_skip_sstep)"},
+    {KernelSymbol::arch_uprobe_pre_xol,
+     "a slot is taken for a copy of the instruction, single step is set (arch_uprobe_pre_xol)"},
+    {KernelSymbol::single_step_handler, "the step exception: the copy in the slot has executed (single_step_handler)"},
+    {KernelSymbol::handle_singlestep,
+     "post-step: the pc goes behind the probed instruction, the slot is free (handle_singlestep)"},
+};
 
 } // namespace
 
@@ -218,36 +240,10 @@ bool ExplainObserver::uprobe_step(int cpu, KernelSymbol s) {
         return true;
     }
     if (!of_uprobe(cpu)) return false;
-    const char* text = nullptr;
-    switch (s) {
-        case KernelSymbol::uprobe_notify_resume:
-            text = "its notifier left the rest to the way back to the program: uprobe_notify_resume begins";
-            break;
-        case KernelSymbol::handle_swbp: text = "handle_swbp looks up the probe of this place"; break;
-        case KernelSymbol::handle_trampoline: text = "the return trampoline: handle_trampoline finds the call"; break;
-        case KernelSymbol::handler_chain: text = "the consumers' handlers run (handler_chain)"; break;
-        case KernelSymbol::uprobe_dispatcher:
-        case KernelSymbol::uretprobe_dispatcher:
-            text = "a consumer, the handler of an event on one CPU, collects the arguments";
-            break;
-        case KernelSymbol::prepare_uretprobe:
-            text = "the return address becomes the trampoline's (prepare_uretprobe)";
-            break;
-        case KernelSymbol::arch_uprobe_skip_sstep:
-            text = "the instruction is simulated, without a slot (arch_uprobe_skip_sstep)";
-            break;
-        case KernelSymbol::arch_uprobe_pre_xol:
-            text = "a slot is taken for a copy of the instruction, single step is set (arch_uprobe_pre_xol)";
-            break;
-        case KernelSymbol::single_step_handler:
-            text = "the step exception: the copy in the slot has executed (single_step_handler)";
-            break;
-        case KernelSymbol::handle_singlestep:
-            text = "post-step: the pc goes behind the probed instruction, the slot is free (handle_singlestep)";
-            break;
-        default: return false;
-    }
-    step(cpu, text);
+    const auto* known =
+        std::find_if(std::begin(kUprobeSteps), std::end(kUprobeSteps), [&](const auto& u) { return u.function == s; });
+    if (known == std::end(kUprobeSteps)) return false;
+    step(cpu, known->text);
     return true;
 }
 

@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Breakpoints, watchpoints, uprobes, kprobes, signals and a debugger's steps, several of them at one instruction: who sees what,
 // who is lost. Some of it ends a program on Linux too.
-#include "os_guest.h"
+#include "mixed_guest.h"
 
-#include <elf.h>
-#include <linux/hw_breakpoint.h>
-#include <linux/perf_event.h>
-#include <sys/ioctl.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 
-typedef uint64_t u64;
-typedef uint32_t u32;
-typedef struct perf_event_attr attr_t;
-#define NOINLINE __attribute__((noinline, noclone))
-static const char* err_name(long e) { return e ? strerrorname_np(e < 0 ? -e : e) : "ok"; }
-#define N(a) (sizeof(a) / sizeof *(a))
 static u64 cell[16] __attribute__((aligned(64)));
 u64 work(u64 n, u64* p);
 extern char w_ld[], w_st[], w_bl[], w_leaf[], w_ret[], w_svc[], w_end[], w_nop[];
@@ -28,11 +17,6 @@ __asm__(
     "w_ld: ldr x2,[x1]\nadd x2,x2,#1\nw_st: str x2,[x1]\nw_bl: bl w_leaf\nw_nop: nop\nb 1b\n"
     "2: mov x8,#172\nw_svc: svc #0\nmov x0,x9\nldr x19,[sp,#16]\nldp x29,x30,[sp],#32\nw_end: ret\n"
     "w_leaf: add x9,x9,#1\nw_ret: ret\n");
-static int pe(attr_t* a, pid_t pid, int cpu, int grp, int fl) {
-    a->size = sizeof *a;
-    int r = syscall(SYS_perf_event_open, a, pid, cpu, grp, fl);
-    return r < 0 ? -errno : r;
-}
 static attr_t bpa(int type, const void* at, int len) {
     attr_t a = {.type = PERF_TYPE_BREAKPOINT, .disabled = 1, .exclude_kernel = 1, .exclude_hv = 1};
     a.bp_type = type;
@@ -40,49 +24,23 @@ static attr_t bpa(int type, const void* at, int len) {
     a.bp_len = len;
     return a;
 }
-static int num(const char* f) {
-    int fd = open(f, O_RDONLY);
-    char b[32] = {0};
-    read(fd, b, 31);
-    close(fd);
-    return atoi(b);
-}
-static u64 foff(const void* at) {
-    FILE* f = fopen("/proc/self/maps", "r");
-    char l[512];
-    u64 r = 0;
-    while (fgets(l, 512, f)) {
-        u64 s, e, o;
-        char p[8];
-        sscanf(l, "%lx-%lx %7s %lx", &s, &e, p, &o);
-        if ((u64)at >= s && (u64)at < e) r = (u64)at - s + o;
-    }
-    fclose(f);
-    return r;
-}
 static char exe[256];
 static int up(const void* at, int ret, pid_t pid, int cpu) {
     static int t;
-    if (!t) t = num("/sys/bus/event_source/devices/uprobe/type");
+    if (!t) t = number_in("/sys/bus/event_source/devices/uprobe/type");
     attr_t a = {.type = t, .disabled = 1};
     a.config = ret;
     a.config1 = (u64)exe;
-    a.config2 = foff(at);
+    a.config2 = file_offset(at);
     return pe(&a, pid, cpu, -1, 0);
 }
 static int kp(const char* f, int ret, pid_t pid, int cpu) {
     static int t;
-    if (!t) t = num("/sys/bus/event_source/devices/kprobe/type");
+    if (!t) t = number_in("/sys/bus/event_source/devices/kprobe/type");
     attr_t a = {.type = t, .disabled = 1};
     a.config = ret;
     a.config1 = (u64)f;
     return pe(&a, pid, cpu, -1, 0);
-}
-static u64 cnt(int fd) {
-    u64 v = 0;
-    if (fd < 0) return 9999999;
-    read(fd, &v, 8);
-    return v;
 }
 static void on(int f) {
     if (f >= 0) ioctl(f, PERF_EVENT_IOC_ENABLE, 0);
@@ -357,38 +315,24 @@ static void sigtrap(void) {
     int st;
     waitpid(p, &st, 0);
     say("blocked: %x", st);
-    p = fork();
-    if (!p) {
-        signal(SIGTRAP, SIG_IGN);
-        attr_t a = bpa(2, cell, 8);
-        a.sigtrap = 1;
-        a.remove_on_exec = 1;
-        a.sample_period = 1;
-        int f = pe(&a, 0, -1, -1, 0);
-        alarm(2);
-        on(f);
-        work(3, cell);
-        off(f);
-        _exit(cnt(f));
+    for (int ignored = 1; ignored >= 0; --ignored) {
+        p = fork();
+        if (!p) {
+            signal(SIGTRAP, ignored ? SIG_IGN : SIG_DFL);
+            attr_t a = bpa(2, cell, 8);
+            a.sigtrap = 1;
+            a.remove_on_exec = 1;
+            a.sample_period = 1;
+            int f = pe(&a, 0, -1, -1, 0);
+            alarm(2);
+            on(f);
+            work(3, cell);
+            off(f);
+            _exit((int)cnt(f));
+        }
+        waitpid(p, &st, 0);
+        say("%s: %x", ignored ? "ignored" : "default", st);
     }
-    waitpid(p, &st, 0);
-    say("ignored: %x", st);
-    p = fork();
-    if (!p) {
-        signal(SIGTRAP, SIG_DFL);
-        attr_t a = bpa(2, cell, 8);
-        a.sigtrap = 1;
-        a.remove_on_exec = 1;
-        a.sample_period = 1;
-        int f = pe(&a, 0, -1, -1, 0);
-        alarm(2);
-        on(f);
-        work(3, cell);
-        off(f);
-        _exit(cnt(f));
-    }
-    waitpid(p, &st, 0);
-    say("default: %x", st);
 }
 static void full(void) {
     attr_t a;
@@ -512,8 +456,6 @@ static void forks(void) {
         say("vfork inherit %d: %d", inh, (int)cnt(f));
         close(f);
     }
-    a.inherit = 0;
-    a.enable_on_exec = 1;
 }
 static void modify(void) {
     attr_t a = bpa(HW_BREAKPOINT_W, cell, 8);

@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // inotify: which events a program gets for what it does, in which order.
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
+#include "perf_guest.h"
+
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/inotify.h>
-#include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#define SHOW(e) \
-    do { \
-        errno = 0; \
-        long value_ = (long)(e); \
-        printf("%s = %ld %s\n", #e, value_, value_ < 0 ? strerrorname_np(errno) : ""); \
-        fflush(stdout); \
-    } while (0)
 
 static int in;
 static const struct {
@@ -39,6 +25,7 @@ static const struct {
              {IN_DELETE_SELF, "DELETE_SELF"},
              {IN_MOVE_SELF, "MOVE_SELF"},
              {IN_Q_OVERFLOW, "Q_OVERFLOW"},
+             {IN_UNMOUNT, "UNMOUNT"},
              {IN_IGNORED, "IGNORED"},
              {IN_ISDIR, "ISDIR"}};
 /// Everything that waits, one line for each; cookies as first, second ...
@@ -201,6 +188,24 @@ int main(void) {
     SHOW(inotify_rm_watch(in, 1));
     put("z", O_CREAT | O_WRONLY, NULL);
     events("the end of the watch");
+
+    in = inotify_init1(IN_NONBLOCK);
+    mkdir("m", 0755);
+    SHOW(mount("none", "m", "tmpfs", 0, NULL));
+    put("m/file", O_CREAT | O_WRONLY, NULL);
+    SHOW(inotify_add_watch(in, "m/file", IN_OPEN));
+    SHOW(umount("m"));
+    events("unmounting");
+    rmdir("m");
+    fd = open("whole", O_CREAT | O_RDWR, 0644);
+    SHOW(inotify_add_watch(in, "whole", IN_ALL_EVENTS));
+    SHOW(fallocate(fd, 0, 0, 4096));
+    SHOW(fchown(fd, -1, -1));
+    SHOW(fallocate(fd, 0, 0, -1));
+    events("fallocate and a chown that changes nothing");
+    close(fd);
+    unlink("whole");
+    close(in);
 
     // Who waits is woken.
     in = inotify_init();

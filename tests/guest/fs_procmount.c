@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options of a mount of /proc: subset=pid, hidepid and gid; what is refused.
-#define _GNU_SOURCE
+#include "perf_guest.h"
+
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define AT "/tmp/procmount"
-#define SHOW(e) \
-    do { \
-        errno = 0; \
-        long value_ = (long)(e); \
-        printf("%s = %ld %s\n", #e, value_, value_ < 0 ? strerrorname_np(errno) : ""); \
-        fflush(stdout); \
-    } while (0)
-
 /// Which kinds of entries the folder lists.
 static void entries(void) {
     DIR* d = opendir(AT);

@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What probes fetch, as the trace file shows it: registers, memory, strings, arrays, bit fields, constants, what cannot be read;
 // filters, enabling by the event, its group and set_event, results of kernel functions [UPR-096] [UPR-099].
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "upr_guest.h"
+
 #define T "/sys/kernel/tracing/"
 static char big[70000];
 static void* volatile bad = (void*)16; // no address
@@ -30,19 +22,6 @@ static int wr(const char* f, const char* s, int fl) {
     int e = errno;
     close(fd);
     return r < 0 ? -e : r;
-}
-static uint64_t foff(const void* at) {
-    FILE* f = fopen("/proc/self/maps", "r");
-    char l[512];
-    uint64_t r = 0;
-    while (fgets(l, 512, f)) {
-        uint64_t s, e, o;
-        char p[8];
-        sscanf(l, "%lx-%lx %7s %lx", &s, &e, p, &o);
-        if ((uint64_t)at >= s && (uint64_t)at < e) r = (uint64_t)at - s + o;
-    }
-    fclose(f);
-    return r;
 }
 struct S {
     long a;
@@ -88,7 +67,7 @@ int main(void) {
     setvbuf(stdout, 0, _IONBF, 0);
     char exe[256] = {0};
     readlink("/proc/self/exe", exe, 255);
-    uint64_t o = foff(fn);
+    uint64_t o = file_offset(fn);
     char l[1000];
     char* page = mmap(0, 8192, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     munmap(page + 4096, 4096);

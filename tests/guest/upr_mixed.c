@@ -1,48 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uprobes and return probes where control goes other ways (longjmp, signals, fork, exec, recursion), files that change below them,
 // and each instruction that they may not be on.
-#include "os_guest.h"
+#include "mixed_guest.h"
 
-#include <linux/hw_breakpoint.h>
-#include <linux/perf_event.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-
-typedef uint64_t u64;
-typedef uint32_t u32;
-typedef struct perf_event_attr attr_t;
-#define NOINLINE __attribute__((noinline, noclone))
-static const char* err_name(long e) { return e ? strerrorname_np(e < 0 ? -e : e) : "ok"; }
-#define N(a) (sizeof(a) / sizeof *(a))
-static int pe(attr_t* a, pid_t pid, int cpu, int grp, int fl) {
-    a->size = sizeof *a;
-    int r = syscall(SYS_perf_event_open, a, pid, cpu, grp, fl);
-    return r < 0 ? -errno : r;
-}
-static int num(const char* f) {
-    int fd = open(f, O_RDONLY);
-    char b[32] = {0};
-    read(fd, b, 31);
-    close(fd);
-    return atoi(b);
-}
-static u64 foff(const void* at) {
-    FILE* f = fopen("/proc/self/maps", "r");
-    char l[512];
-    u64 r = 0;
-    while (fgets(l, 512, f)) {
-        u64 s, e, o;
-        char p[8];
-        sscanf(l, "%lx-%lx %7s %lx", &s, &e, p, &o);
-        if ((u64)at >= s && (u64)at < e) r = (u64)at - s + o;
-    }
-    fclose(f);
-    return r;
-}
 static char exe[256];
 static int upf(const char* file, u64 off, int ret, pid_t pid, int cpu, u64 extra) {
     static int t;
-    if (!t) t = num("/sys/bus/event_source/devices/uprobe/type");
+    if (!t) t = number_in("/sys/bus/event_source/devices/uprobe/type");
     attr_t a = {.type = t, .disabled = 0};
     a.config = ret | extra << 32;
     a.config1 = (u64)file;
@@ -51,13 +15,7 @@ static int upf(const char* file, u64 off, int ret, pid_t pid, int cpu, u64 extra
 }
 static int up(const void* at, int ret, pid_t pid, int cpu) {
     readlink("/proc/self/exe", exe, 255);
-    return upf(exe, foff(at), ret, pid, cpu, 0);
-}
-static u64 cnt(int fd) {
-    u64 v = 0;
-    if (fd < 0) return 9999999;
-    read(fd, &v, 8);
-    return v;
+    return upf(exe, file_offset(at), ret, pid, cpu, 0);
 }
 static jmp_buf jb;
 static sigjmp_buf sjb;
@@ -216,8 +174,8 @@ static void clones(void) {
 }
 static void execs(void) {
     readlink("/proc/self/exe", exe, 255);
-    int a = upf(exe, foff(f_exec), 1, 0, -1, 0), b = upf(exe, foff(f_plain), 0, 0, -1, 0),
-        c = upf(exe, foff(f_plain), 1, 0, -1, 0);
+    int a = upf(exe, file_offset(f_exec), 1, 0, -1, 0), b = upf(exe, file_offset(f_plain), 0, 0, -1, 0),
+        c = upf(exe, file_offset(f_plain), 1, 0, -1, 0);
     fcntl(a, F_SETFD, 0);
     char arg[64];
     snprintf(arg, 64, "@%d,%d,%d", a, b, c);
@@ -337,9 +295,9 @@ static void reopen(void) {
     int u = upf(pf, 0, 0, 0, -1, 0);
     void* x = mmap(0, 4096, 5, MAP_PRIVATE, m, 0);
     say("memfd %s %ld %d", err_name(u < 0 ? u : 0), ((long (*)(long))x)(3), (int)cnt(u));
-    say("ref ctr %s", err_name((r = upf(exe, foff(f_plain), 0, 0, -1, 0x10)) < 0 ? r : 0));
-    say("ref ctr odd %s", err_name((r = upf(exe, foff(f_plain) + 4, 0, 0, -1, 0x11)) < 0 ? r : 0));
-    say("return in the middle %s", err_name((r = upf(exe, foff(f_plain) + 4, 1, 0, -1, 0)) < 0 ? r : 0));
+    say("ref ctr %s", err_name((r = upf(exe, file_offset(f_plain), 0, 0, -1, 0x10)) < 0 ? r : 0));
+    say("ref ctr odd %s", err_name((r = upf(exe, file_offset(f_plain) + 4, 0, 0, -1, 0x11)) < 0 ? r : 0));
+    say("return in the middle %s", err_name((r = upf(exe, file_offset(f_plain) + 4, 1, 0, -1, 0)) < 0 ? r : 0));
 }
 static void refused(void) {
     int f = open("/tmp/y.so", O_CREAT | O_TRUNC | O_RDWR, 0755);

@@ -36,11 +36,12 @@ class Inotify final : public InotifyFile {
 
     Inotify(FsServices& s, FsNotify& notify, std::uint32_t flags, std::uint32_t user)
         : InotifyFile(s, "inotify", abi::o_rdonly | flags), notify_(notify), user_(user), wq_(s.kernel()) {
-        ++notify_.instances_[user_];
+        ++here().instances;
     }
     ~Inotify() override {
         detach_watchers();
-        --notify_.instances_[user_];
+        --here().instances;
+        here().watches -= watches_.size();
         for (const auto& [wd, key] : watches_) drop_mark(key);
     }
 
@@ -52,7 +53,8 @@ class Inotify final : public InotifyFile {
             m->mask = mask & inotify::mask_add ? m->mask | wanted : wanted;
             return m->wd;
         }
-        if (watches_.size() >= FsNotify::max_user_watches(s_.pages().total_pages())) return -ENOSPC;
+        if (here().watches >= FsNotify::max_user_watches(s_.pages().total_pages())) return -ENOSPC;
+        ++here().watches;
         const int wd = ++last_wd_;
         watches_[wd] = key;
         notify_.marks_[key].push_back({this, wd, wanted, what, what->node});
@@ -62,11 +64,11 @@ class Inotify final : public InotifyFile {
         const auto at = watches_.find(wd);
         if (at == watches_.end()) return -EINVAL;
         drop_mark(at->second);
-        watches_.erase(at);
+        forget(wd);
         queue({wd, inotify::ignored, 0, {}});
         return 0;
     }
-    void forget(int wd) { watches_.erase(wd); }
+    void forget(int wd) { here().watches -= watches_.erase(wd); }
 
     void queue(Event e) {
         if (events_.size() >= inotify::max_queued_events) {
@@ -139,6 +141,8 @@ class Inotify final : public InotifyFile {
         if (at->second.empty()) notify_.marks_.erase(at);
     }
 
+    FsNotify::User& here() { return notify_.users_[user_]; }
+
     FsNotify& notify_;
     std::uint32_t user_;
     WaitQueueHead wq_;
@@ -155,7 +159,7 @@ std::uint64_t FsNotify::max_user_watches(std::uint64_t pages) {
 
 std::shared_ptr<InotifyFile> FsNotify::make(std::uint32_t flags, int& error) {
     const std::uint32_t user = s_.cred().uid;
-    error = instances_[user] >= inotify::max_user_instances ? -EMFILE : 0;
+    error = users_[user].instances >= inotify::max_user_instances ? -EMFILE : 0;
     if (error) return nullptr;
     return std::make_shared<Inotify>(s_, *this, flags, user);
 }
@@ -185,7 +189,14 @@ void FsNotify::report_name(Node& dir, const std::string& name, std::uint32_t mas
     tell(key_of(dir), mask | (is_dir ? inotify::isdir : 0), name, cookie, false);
 }
 
-void FsNotify::end(const Key& key) {
+void FsNotify::unmounted(const FileSystem& fs) {
+    std::vector<Key> keys;
+    for (const auto& [key, marks] : marks_)
+        if (std::get<0>(key) == &fs) keys.push_back(key);
+    for (const Key& key : keys) end(key, inotify::unmount);
+}
+
+void FsNotify::end(const Key& key, std::uint32_t why) {
     std::erase(unlinked_, key);
     const auto at = marks_.find(key);
     if (at == marks_.end() || s_.kernel().dismantling()) return;
@@ -193,7 +204,7 @@ void FsNotify::end(const Key& key) {
     const std::vector<Mark> marks = std::move(at->second);
     marks_.erase(at);
     for (const Mark& m : marks) {
-        if (m.mask & inotify::delete_self) m.group->queue({m.wd, inotify::delete_self, 0, {}});
+        if (why == inotify::unmount || m.mask & why) m.group->queue({m.wd, why, 0, {}});
         m.group->forget(m.wd);
         m.group->queue({m.wd, inotify::ignored, 0, {}});
     }
@@ -220,7 +231,7 @@ void FsNotify::reap() {
         if (at == marks_.end()) {
             std::erase(unlinked_, key);
         } else if (at->second.front().node.expired()) {
-            end(key);
+            end(key, inotify::delete_self);
         }
     }
 }

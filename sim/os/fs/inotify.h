@@ -84,6 +84,8 @@ class FsNotify {
                  const DentryPtr& moved, const DentryPtr& replaced);
     /// An open file has ended. The caller gives up its name.
     void closed(DentryPtr d, std::uint32_t flags);
+    /// Its last mount has gone.
+    void unmounted(const FileSystem& fs);
 
   private:
     friend class Inotify;
@@ -94,14 +96,18 @@ class FsNotify {
     /// Tells the watches of a node; `name` is empty for what concerns itself. `unlinked`: it comes from an open file without
     /// a name, of which some do not want to hear (IN_EXCL_UNLINK).
     void tell(const Key& key, std::uint32_t mask, const std::string& name, std::uint32_t cookie, bool unlinked);
-    void end(const Key& key); ///< IN_IGNORED to all
-    void reap();              ///< nodes that nobody holds any more
+    void end(const Key& key, std::uint32_t why); ///< the reason, and IN_IGNORED, to all
+    void reap();                                 ///< nodes that nobody holds any more
 
     FsServices& s_;
     std::map<Key, std::vector<Mark>> marks_;
     std::vector<Key> unlinked_; ///< watched nodes without a name, in the order in which they lost it
     std::uint32_t last_cookie_{};
-    std::map<std::uint32_t, int> instances_; ///< by user
+    struct User {
+        int instances{};
+        std::uint64_t watches{};
+    };
+    std::map<std::uint32_t, User> users_;
 };
 
 } // namespace rkperf::os

@@ -2,6 +2,8 @@
 // Mount namespaces, and mount(2) as far as a program may use it.
 #include "sim/os/fs/mnt_namespace.h"
 
+#include "sim/os/fs/inotify.h"
+
 #include <sys/mount.h>
 #include <algorithm>
 #include <cerrno>
@@ -212,6 +214,12 @@ int VfsImpl::umount(std::string_view path, int flags) {
     const bool lazily = flags & MNT_DETACH;
     if (!lazily && mount_busy(m)) return -EBUSY;
     point->mounted = nullptr;
+    // What was kept as a mount point may be removed now, unless it is there for the mount alone.
+    for (DentryPtr d = point; d->parent && !d->mounted && d->pinned.empty(); d = d->parent) {
+        NodePtr there;
+        if (d->parent->node->lookup(d->name, there)) break;
+        d->parent->pinned.erase(d->name);
+    }
     // Mounts inside go along.
     std::vector<const Mount*> gone{&m};
     for (std::size_t i = 0; i < gone.size(); ++i)
@@ -223,6 +231,9 @@ int VfsImpl::umount(std::string_view path, int flags) {
         (*it)->root->unpin_all();
         gone_mounts_.push_back(std::move(*it));
         mounts_.erase(it);
+        const FileSystem& fs = *gone_mounts_.back()->fs;
+        if (std::none_of(mounts_.begin(), mounts_.end(), [&](const auto& x) { return x->fs.get() == &fs; }))
+            notify().unmounted(fs);
     }
     return 0;
 }

@@ -25,8 +25,6 @@ constexpr Fixed kFixed[] = {
     {"sys/fs/epoll/max_user_watches", 0444, "1048576"},
     {"sys/fs/file-max", 0444, "9223372036854775807"},
     {"sys/fs/file-nr", 0444, "0\t0\t9223372036854775807"},
-    {"sys/fs/inotify/max_queued_events", 0444, "16384"},
-    {"sys/fs/inotify/max_user_instances", 0444, "128"},
     {"sys/fs/nr_open", 0444, "1048576"},
     {"sys/fs/overflowgid", 0444, "65534"},
     {"sys/fs/overflowuid", 0444, "65534"},
@@ -97,19 +95,20 @@ void add_int(AttrFs& fs, const char* path, int initial, int low, int high) {
 } // namespace
 
 void add_proc_sys(AttrFs& fs, VfsImpl&, Kernel& kernel) {
-    for (const Fixed& f : kFixed)
-        fs.add_file(f.path, f.mode, AttrStyle::sysctl,
-                    [v = f.value](std::string& out) {
-                        out = std::string(v) + "\n";
+    const auto add_fixed = [&](const char* path, std::uint32_t mode, const std::string& value) {
+        fs.add_file(path, mode, AttrStyle::sysctl,
+                    [text = value + "\n"](std::string& out) {
+                        out = text;
                         return 0;
                     },
                     {});
-    fs.add_file("sys/fs/inotify/max_user_watches", 0444, AttrStyle::sysctl,
-                [&kernel](std::string& out) {
-                    out = std::to_string(FsNotify::max_user_watches(kernel.pages().total_pages())) + "\n";
-                    return 0;
-                },
-                {});
+    };
+    for (const Fixed& f : kFixed) add_fixed(f.path, f.mode, f.value);
+    const std::pair<const char*, std::uint64_t> of_inotify[] = {
+        {"sys/fs/inotify/max_queued_events", inotify::max_queued_events},
+        {"sys/fs/inotify/max_user_instances", inotify::max_user_instances},
+        {"sys/fs/inotify/max_user_watches", FsNotify::max_user_watches(kernel.pages().total_pages())}};
+    for (const auto& [path, value] : of_inotify) add_fixed(path, 0444, std::to_string(value));
     add_int(fs, "sys/kernel/kptr_restrict", 0, 0, 2); // acts on /proc/kallsyms
     static constexpr struct {
         const char* path;

@@ -38,7 +38,10 @@ class ProcRoot final : public AttrDir {
         const int err = proc_task_lookup(tree_, vfs_, k_, ns_, name, out);
         if (err || sees(name, HidePid::noaccess)) return err;
         if (options_.hidepid == HidePid::invisible) return -ENOENT;
+        const NodePtr real = std::move(out);
         out = std::make_shared<HiddenDir>(tree_);
+        out->attr.uid = real->attr.uid;
+        out->attr.gid = real->attr.gid;
         return 0;
     }
     int list(std::vector<DirEntry>& out) override {
@@ -61,8 +64,8 @@ class ProcRoot final : public AttrDir {
         const auto t = tasks.find(ns_ ? ns_->global(pid) : pid);
         if (t == tasks.end()) return true;
         const Credentials& c = k_.cur().cred;
-        const bool in_group = options_.gid && (c.fsgid == *options_.gid || std::find(c.groups.begin(), c.groups.end(),
-                                                                                     *options_.gid) != c.groups.end());
+        const bool in_group =
+            c.fsgid == options_.gid || std::find(c.groups.begin(), c.groups.end(), options_.gid) != c.groups.end();
         if (in_group && options_.hidepid != HidePid::ptraceable) return true;
         return ptrace_may_access(k_.cur(), *t->second, PtraceMode::fscreds);
     }
@@ -78,7 +81,7 @@ class ProcRoot final : public AttrDir {
 
 std::string ProcOptions::text() const {
     std::string out;
-    if (gid) out += ",gid=" + std::to_string(*gid);
+    if (gid) out += ",gid=" + std::to_string(gid);
     for (const auto& h : kHidePid)
         if (h.value == hidepid && hidepid != HidePid::off) out.append(",hidepid=").append(h.name);
     if (subset_pid) out += ",subset=pid";

@@ -4,8 +4,6 @@
 
 #include "sim/os/fs/vfs_impl.h"
 
-#include <optional>
-
 namespace rkperf::os {
 
 class AddressSpace;
@@ -25,10 +23,10 @@ void proc_task_list(AttrFs& fs, Kernel& kernel, const PidNamespace* ns, std::vec
 /// Options of a mount of /proc.
 struct ProcOptions {
     enum class HidePid : std::uint8_t { off = 0, noaccess = 1, invisible = 2, ptraceable = 4 };
-    HidePid hidepid{HidePid::off};    ///< what others than a task's owner see of it
-    std::optional<std::uint32_t> gid; ///< who is in this group sees all
-    bool subset_pid{};                ///< no files but those of tasks
-    std::string text() const;         ///< as in /proc/mounts
+    HidePid hidepid{HidePid::off}; ///< what others than a task's owner see of it
+    std::uint32_t gid{};           ///< who is in this group sees all
+    bool subset_pid{};             ///< no files but those of tasks
+    std::string text() const;      ///< as in /proc/mounts
 };
 /// Parses mount(2)'s data; 0 or -EINVAL.
 int proc_options(std::string_view data, ProcOptions& out);

@@ -233,6 +233,12 @@ std::int64_t VfsImpl::openat(int dirfd, std::string_view path, std::uint32_t fla
 }
 
 std::int64_t VfsImpl::open_how(int dirfd, std::string_view path, const abi::open_how& how, FileHandle& out) {
+    const std::int64_t err = open_path(dirfd, path, how, out);
+    if (err >= 0 && !(how.flags & abi::o_path)) notify().opened(out->dentry());
+    return err;
+}
+
+std::int64_t VfsImpl::open_path(int dirfd, std::string_view path, const abi::open_how& how, FileHandle& out) {
     FsFrame f(*s_, KernelSymbol::path_openat);
     auto flags = static_cast<std::uint32_t>(how.flags);
     if (!(flags & abi::o_path)) flags |= abi::o_largefile;
@@ -280,9 +286,8 @@ std::int64_t VfsImpl::open_how(int dirfd, std::string_view path, const abi::open
     const std::uint32_t mode = S_IFREG | (static_cast<std::uint32_t>(how.mode) & ~s_->fs().umask & 07777);
     {
         FsFrame g(*s_, KernelSymbol::vfs_create);
-        if (const int no = p.dir->node->create(p.name, mode, 0, n); no) return no;
+        if (const int no = made(p, p.dir->node->create(p.name, mode, 0, n)); no) return no;
     }
-    notify().name(*p.dir->node, p.name, inotify::create, false);
     return open_dentry(p.dir->adopt(p.name, n), flags, true, out);
 }
 

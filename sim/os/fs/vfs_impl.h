@@ -131,11 +131,14 @@ class VfsImpl final : public Vfs {
     friend class Walker;
     int start_of(int dirfd, std::string_view path, DentryPtr& out);
     int walk_parent(int dirfd, std::string_view path, Parent& out);
+    std::int64_t open_path(int dirfd, std::string_view path, const abi::open_how& how, FileHandle& out);
     int open_found(const Found& what, std::uint32_t flags, FileHandle& out);
     int open_dentry(const DentryPtr& d, std::uint32_t flags, bool created, FileHandle& out);
     /// Checks for making something new in a folder.
     int may_create(const Parent& p);
     int may_delete(const Parent& p, const DentryPtr& victim, bool directory);
+    /// Tells of a new name unless there was an error, which it returns.
+    int made(const Parent& p, int error, bool directory = false);
     int setattr_allowed(const DentryPtr& d, bool owner_only);
     int chmod_node(const DentryPtr& d, std::uint32_t mode);
     int chown_node(const DentryPtr& d, std::uint32_t uid, std::uint32_t gid);

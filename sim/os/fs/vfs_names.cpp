@@ -27,6 +27,11 @@ int VfsImpl::may_delete(const Parent& p, const DentryPtr& victim, bool directory
     return 0;
 }
 
+int VfsImpl::made(const Parent& p, int error, bool directory) {
+    if (!error) notify().name(*p.dir->node, p.name, inotify::create, directory);
+    return error;
+}
+
 int VfsImpl::mkdirat(int dirfd, std::string_view path, std::uint32_t mode) {
     FsFrame f(*s_, KernelSymbol::do_mkdirat);
     Parent p;
@@ -38,9 +43,7 @@ int VfsImpl::mkdirat(int dirfd, std::string_view path, std::uint32_t mode) {
     if (err != -ENOENT) return err;
     if (const int no = may_create(p); no) return no;
     NodePtr n;
-    if (const int no = p.dir->node->create(p.name, S_IFDIR | (mode & ~s_->fs().umask & 01777), 0, n); no) return no;
-    notify().name(*p.dir->node, p.name, inotify::create, true);
-    return 0;
+    return made(p, p.dir->node->create(p.name, S_IFDIR | (mode & ~s_->fs().umask & 01777), 0, n), true);
 }
 
 int VfsImpl::mknodat(int dirfd, std::string_view path, std::uint32_t mode, std::uint64_t dev) {
@@ -59,9 +62,7 @@ int VfsImpl::mknodat(int dirfd, std::string_view path, std::uint32_t mode, std::
     if (const int no = may_create(p); no) return no;
     if ((type == S_IFCHR || type == S_IFBLK) && !capable_of(s_->cred(), kCapMknod)) return -EPERM;
     NodePtr n;
-    if (const int no = p.dir->node->create(p.name, type | (mode & ~s_->fs().umask & 07777), dev, n); no) return no;
-    notify().name(*p.dir->node, p.name, inotify::create, false);
-    return 0;
+    return made(p, p.dir->node->create(p.name, type | (mode & ~s_->fs().umask & 07777), dev, n));
 }
 
 int VfsImpl::symlinkat(std::string_view target, int dirfd, std::string_view path) {
@@ -75,9 +76,7 @@ int VfsImpl::symlinkat(std::string_view target, int dirfd, std::string_view path
     if (err != -ENOENT) return err;
     if (p.slash) return -ENOENT;
     if (const int no = may_create(p); no) return no;
-    if (const int no = p.dir->node->symlink(p.name, std::string(target)); no) return no;
-    notify().name(*p.dir->node, p.name, inotify::create, false);
-    return 0;
+    return made(p, p.dir->node->symlink(p.name, std::string(target)));
 }
 
 int VfsImpl::linkat(int odir, std::string_view from, int ndir, std::string_view to, int flags) {
@@ -99,8 +98,7 @@ int VfsImpl::linkat(int odir, std::string_view from, int ndir, std::string_view 
     if (what.dentry->node->stat().nlink == 0 && !what.dentry->node->linkable) return -ENOENT;
     if (const int no = p.dir->node->link(p.name, *what.dentry->node); no) return no;
     notify().link_count(*what.dentry->node);
-    notify().name(*p.dir->node, p.name, inotify::create, false);
-    return 0;
+    return made(p, 0);
 }
 
 int VfsImpl::unlinkat(int dirfd, std::string_view path, int flags) {
@@ -211,8 +209,9 @@ int VfsImpl::chown_node(const DentryPtr& d, std::uint32_t uid, std::uint32_t gid
         if (mode & S_IXGRP) mode &= ~static_cast<std::uint32_t>(S_ISGID);
         if (const int err = d->node->chmod(mode & 07777); err) return err;
     }
+    const bool cleared = d->node->mode() != st.mode;
     if (const int err = d->node->chown(uid, gid); err) return err;
-    notify().file(d, inotify::attrib);
+    if (uid != ~0u || gid != ~0u || cleared) notify().file(d, inotify::attrib);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "sim/os/syscall/fs_common.h"
 
 #include <algorithm>
+#include <csignal>
 
 namespace rkperf::os {
 
@@ -135,11 +136,18 @@ std::int64_t sys_splice(Kernel& k, Task& t, const SyscallArgs& a) {
     if (pout && !pin) {
         // What is read must go in at once.
         Pipe& to = pout->pipe();
-        if (to.full() && to.readers) {
+        const auto broken = [&] {
+            if (to.readers) return false;
+            to.s.send_signal(SIGPIPE);
+            return true;
+        };
+        if (broken()) return -EPIPE;
+        if (to.full()) {
             if (nonblock || out->nonblock()) return -EAGAIN;
             if (const std::int64_t r = to.s.wait(to.wr_wait, [&] { return !to.full() || !to.readers; })) return r;
+            if (broken()) return -EPIPE;
         }
-        if (to.readers) room = std::min(room, to.free_slots() * kPageSize);
+        room = std::min(room, to.free_slots() * kPageSize);
     }
     std::vector<std::uint8_t> buffer(std::min(a[4], room));
     const std::int64_t n = pin         ? pin->pipe().read(buffer, nonblock || in->nonblock())

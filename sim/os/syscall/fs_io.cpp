@@ -18,57 +18,36 @@ namespace {
 constexpr std::uint64_t kRwfHipri = 1, kRwfDsync = 2, kRwfSync = 4, kRwfNowait = 8, kRwfAppend = 16;
 constexpr std::uint64_t kRwfAll = kRwfHipri | kRwfDsync | kRwfSync | kRwfNowait | kRwfAppend;
 
-std::int64_t sys_read(Kernel& k, Task& t, const SyscallArgs& a) {
-    return kernel_function(k, KernelSymbol::ksys_read, [&]() -> std::int64_t {
-        const FileHandle file = file_of_fd(t, a[0]);
-        if (!file || !file->readable()) return -EBADF;
-        if (!k.access_ok(a[1], a[2])) return -EFAULT;
-        if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
-        UserBuffers b(k, a[1], a[2]);
-        return do_read(k, *file, b, std::nullopt);
-    });
-}
-
-std::int64_t sys_write(Kernel& k, Task& t, const SyscallArgs& a) {
-    return kernel_function(k, KernelSymbol::ksys_write, [&]() -> std::int64_t {
-        const FileHandle file = file_of_fd(t, a[0]);
-        if (!file || !file->writable()) return -EBADF;
-        if (!k.access_ok(a[1], a[2])) return -EFAULT;
-        if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
-        UserBuffers b(k, a[1], a[2]);
-        return do_write(k, *file, b, std::nullopt);
-    });
-}
-
 /// Pipes and perf events cannot be read or written at an offset.
 bool has_position(File& f) { return !dynamic_cast<PipeFile*>(&f) && !f.perf_ops(); }
 
-std::int64_t sys_pread64(Kernel& k, Task& t, const SyscallArgs& a) {
-    return kernel_function(k, KernelSymbol::ksys_pread64, [&]() -> std::int64_t {
-        if (static_cast<std::int64_t>(a[3]) < 0) return -EINVAL;
+/// read and write, at the file's own position or at the offset in the fourth argument.
+std::int64_t plain_io(Kernel& k, Task& t, const SyscallArgs& a, KernelSymbol function, bool write, bool at_offset) {
+    return kernel_function(k, function, [&]() -> std::int64_t {
+        if (at_offset && static_cast<std::int64_t>(a[3]) < 0) return -EINVAL;
         const FileHandle file = file_of_fd(t, a[0]);
         if (!file) return -EBADF;
-        if (!has_position(*file)) return -ESPIPE;
-        if (!file->readable()) return -EBADF;
+        if (at_offset && !has_position(*file)) return -ESPIPE;
+        if (!(write ? file->writable() : file->readable())) return -EBADF;
         if (!k.access_ok(a[1], a[2])) return -EFAULT;
         if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
         UserBuffers b(k, a[1], a[2]);
-        return do_read(k, *file, b, a[3]);
+        const auto offset = at_offset ? std::optional(a[3]) : std::nullopt;
+        return write ? do_write(k, *file, b, offset) : do_read(k, *file, b, offset);
     });
 }
 
+std::int64_t sys_read(Kernel& k, Task& t, const SyscallArgs& a) {
+    return plain_io(k, t, a, KernelSymbol::ksys_read, false, false);
+}
+std::int64_t sys_write(Kernel& k, Task& t, const SyscallArgs& a) {
+    return plain_io(k, t, a, KernelSymbol::ksys_write, true, false);
+}
+std::int64_t sys_pread64(Kernel& k, Task& t, const SyscallArgs& a) {
+    return plain_io(k, t, a, KernelSymbol::ksys_pread64, false, true);
+}
 std::int64_t sys_pwrite64(Kernel& k, Task& t, const SyscallArgs& a) {
-    return kernel_function(k, KernelSymbol::ksys_pwrite64, [&]() -> std::int64_t {
-        if (static_cast<std::int64_t>(a[3]) < 0) return -EINVAL;
-        const FileHandle file = file_of_fd(t, a[0]);
-        if (!file) return -EBADF;
-        if (!has_position(*file)) return -ESPIPE;
-        if (!file->writable()) return -EBADF;
-        if (!k.access_ok(a[1], a[2])) return -EFAULT;
-        if (static_cast<std::int64_t>(a[2]) < 0) return -EINVAL;
-        UserBuffers b(k, a[1], a[2]);
-        return do_write(k, *file, b, a[3]);
-    });
+    return plain_io(k, t, a, KernelSymbol::ksys_pwrite64, true, true);
 }
 
 /// readv of a file that knows read only: one after the other, up to the first that is not filled.
@@ -155,7 +134,7 @@ std::int64_t sys_ftruncate(Kernel& k, Task& t, const SyscallArgs& a) {
     return 0;
 }
 
-std::int64_t sys_fallocate(Kernel& k, Task& t, const SyscallArgs& a) {
+std::int64_t do_fallocate(Kernel& k, Task& t, const SyscallArgs& a) {
     const FileHandle file = file_of_fd(t, a[0]);
     if (!file) return -EBADF;
     const auto mode = static_cast<std::uint32_t>(a[1]);
@@ -188,6 +167,11 @@ std::int64_t sys_fallocate(Kernel& k, Task& t, const SyscallArgs& a) {
         return -EFBIG;
     }
     return node->set_size(last);
+}
+std::int64_t sys_fallocate(Kernel& k, Task& t, const SyscallArgs& a) {
+    const std::int64_t r = do_fallocate(k, t, a);
+    if (!r) vfs_of(k).notify().accessed(*file_of_fd(t, a[0]), true);
+    return r;
 }
 
 std::int64_t sys_fsync(Kernel& k, Task& t, const SyscallArgs& a) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Descriptors: opening, closing, duplicating, fcntl, ioctl, locks, pipes and nameless files.
 #include "sim/os/fs/anon_files.h"
-#include "sim/os/fs/inotify.h"
 #include "sim/os/fs/locks.h"
 #include "sim/os/fs/page_cache.h"
 #include "sim/os/fs/pipe.h"
@@ -27,7 +26,6 @@ std::int64_t open_common(Kernel& k, Task& t, int dirfd, std::uint64_t path_addr,
         if (const int err = k.get_string(path_addr, path); err) return err;
         FileHandle file;
         if (const std::int64_t err = vfs_of(k).open_how(dirfd, path, how, file); err < 0) return err;
-        if (!(how.flags & abi::o_path)) vfs_of(k).notify().opened(file->dentry());
         return new_fd(k, t, std::move(file), how.flags & abi::o_cloexec);
     };
     const std::int64_t result = open();

@@ -159,6 +159,10 @@ TEST_CASE("the machine goes on, steps and stops", "[gdb]") {
         CHECK(s.handle(packet).running);
     CHECK(std::vector<int>(t.resumed.begin() + 4, t.resumed.end()) == std::vector<int>{1, -1, 1, -1, 0});
     CHECK(std::vector<unsigned>(t.held_back.begin() + 4, t.held_back.end()) == std::vector<unsigned>{1, 2, 0, 0, 0});
+    // An action for all others is none for the one that has its own.
+    CHECK(s.handle("vCont;c:1;s").running);
+    CHECK(t.resumed.back() == 1);
+    CHECK(t.held_back.back() == 0);
     CHECK(ask(s, "vCont;x") == "E01");
     CHECK(ask(s, "vCont;s:7") == "E01");
     CHECK(ask(s, "vCont;") == "E01");
