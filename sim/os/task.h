@@ -76,12 +76,27 @@ struct Credentials {
     std::uint32_t uid{}, euid{}, suid{}, fsuid{}, gid{}, egid{}, sgid{}, fsgid{};
     std::vector<std::uint32_t> groups;
     std::uint64_t cap_effective{}, cap_permitted{}, cap_inheritable{}, cap_bounding{~0ull >> 23}, cap_ambient{};
-    bool keep_caps{}, no_new_privs{};
+    std::uint32_t securebits{}; ///< process/credentials.h
+    bool no_new_privs{};
     std::shared_ptr<UserNamespace> user_ns; ///< null: the initial one
 };
 
 struct Rlimit {
     std::uint64_t cur{}, max{};
+};
+
+/// Resources used (struct rusage).
+struct Rusage {
+    std::uint64_t utime{}, stime{}; ///< ns
+    std::uint64_t min_flt{}, maj_flt{}, nvcsw{}, nivcsw{};
+    std::uint64_t maxrss{}; ///< pages: the most that one of them had
+
+    Rusage& operator+=(const Rusage& u) {
+        utime += u.utime, stime += u.stime, min_flt += u.min_flt, maj_flt += u.maj_flt;
+        nvcsw += u.nvcsw, nivcsw += u.nivcsw;
+        maxrss = std::max(maxrss, u.maxrss);
+        return *this;
+    }
 };
 
 /// What the threads of one process share (struct signal_struct).
@@ -98,15 +113,14 @@ struct Process {
     bool group_exit{};
     int group_exit_code{};
     // group stop (signal_struct::flags and its companions)
-    int group_stop_count{};                ///< threads that have still to stop
-    int group_stop_code{};                 ///< the signal, for wait(); 0 once reported
-    bool stop_stopped{}, stop_continued{}; ///< SIGNAL_STOP_STOPPED, SIGNAL_STOP_CONTINUED
-    bool cld_stopped{}, cld_continued{};   ///< the parent has still to be told
-    struct Task* exec_waiter{};            ///< thread in execve that waits for the others to end
-    int live{};                            ///< threads that have not exited
-    // accounting of threads that have exited and of reaped children, in ns
-    std::uint64_t utime{}, stime{}, cutime{}, cstime{};
-    std::uint64_t min_flt{}, maj_flt{}, nvcsw{}, nivcsw{}, cmin_flt{}, cmaj_flt{};
+    int group_stop_count{};                       ///< threads that have still to stop
+    int group_stop_code{};                        ///< the signal, for wait(); 0 once reported
+    bool stop_stopped{}, stop_continued{};        ///< SIGNAL_STOP_STOPPED, SIGNAL_STOP_CONTINUED
+    bool cld_stopped{}, cld_continued{};          ///< the parent has still to be told
+    struct Task* exec_waiter{};                   ///< thread in execve that waits for the others to end
+    int live{};                                   ///< threads that have not exited
+    Rusage exited;                                ///< by threads that have exited
+    Rusage reaped;                                ///< by children that have been waited for, and theirs
     std::shared_ptr<struct ProcessTimers> timers; ///< made on first use
     bool dumpable{true};
     bool child_subreaper{};
@@ -188,9 +202,15 @@ struct Task : ke::TaskBase {
     bool rseq_event{}; ///< switched, migrated or signalled since the last return to EL0
     SeccompState seccomp;
     std::uint32_t personality{}; ///< PER_LINUX and flags; no flag changes anything here
-    int timer_slack_ns{50000};
+    std::uint64_t timer_slack_ns{50000};
+    bool tagged_addr{};           ///< TIF_TAGGED_ADDR: system calls take tagged addresses
+    std::uint8_t mce_kill{2};     ///< PR_MCE_KILL_LATE 0, EARLY 1, DEFAULT 2
+    bool io_flusher{};            ///< PR_SET_IO_FLUSHER
+    std::uint8_t store_bypass{2}; ///< one of PR_SPEC_*: what it asked for; nothing here depends on it
 
     // accounting
+    /// The task's own, but for maxrss, which is of address spaces.
+    Rusage usage() const { return {utime, stime, min_flt, maj_flt, nvcsw, nivcsw, 0}; }
     std::uint64_t utime{}, stime{};  ///< ns
     std::uint64_t kernel_since_ps{}; ///< local time up to which stime is accounted
     /// Current's time in the kernel up to `now` is system time.

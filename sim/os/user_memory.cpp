@@ -14,13 +14,17 @@ constexpr std::uint64_t kTaskSize = 1ull << 48;
 constexpr auto kFault = AddressSpace::FaultBy::kernel;
 /// Copy loops move 16 bytes per instruction pair.
 constexpr std::uint32_t copy_cost(std::size_t n) { return static_cast<std::uint32_t>(12 + n / 8); }
-/// Without the top byte, which user addresses ignore.
+/// Without the top byte, which the processor ignores in user addresses.
 constexpr std::uint64_t untagged(std::uint64_t address) { return address & 0x00ff'ffff'ffff'ffffull; }
 /// A word is moved in place.
 constexpr std::size_t kInline = 8;
 } // namespace
 
-bool Kernel::access_ok(std::uint64_t addr, std::uint64_t n) { return addr <= kTaskSize && n <= kTaskSize - addr; }
+bool Kernel::access_ok(std::uint64_t addr, std::uint64_t n) {
+    // The kernel takes tagged addresses only from whom has asked for it (PR_SET_TAGGED_ADDR_CTRL).
+    if (cur().tagged_addr) addr = untagged(addr);
+    return addr <= kTaskSize && n <= kTaskSize - addr;
+}
 
 namespace {
 
@@ -51,15 +55,15 @@ int Kernel::get_user(void* to, std::uint64_t from, std::size_t n) {
 
 bool Kernel::copy_from_user(void* to, std::uint64_t from, std::size_t n) {
     if (!n) return true;
-    if (!access_ok(untagged(from), n)) return false;
+    if (!access_ok(from, n)) return false;
     Frame f(*this, KernelSymbol::__arch_copy_from_user);
     return move_in(to, from, n) == 0;
 }
 
 int Kernel::move_in(void* to, std::uint64_t from, std::size_t n) {
     if (!n) return 0;
-    from &= 0x00ff'ffff'ffff'ffffull; // top byte ignored (tagged addresses)
     if (!access_ok(from, n) || !cur().as) return -EFAULT;
+    from = untagged(from);
     charge(copy_cost(n));
     watch_user_access(from, n, false);
     auto* out = static_cast<std::uint8_t*>(to);
@@ -78,15 +82,15 @@ int Kernel::put_user(std::uint64_t to, const void* from, std::size_t n) {
 
 bool Kernel::copy_to_user(std::uint64_t to, const void* from, std::size_t n) {
     if (!n) return true;
-    if (!access_ok(untagged(to), n)) return false;
+    if (!access_ok(to, n)) return false;
     Frame f(*this, KernelSymbol::__arch_copy_to_user);
     return move_out(to, from, n) == 0;
 }
 
 int Kernel::move_out(std::uint64_t to, const void* from, std::size_t n) {
     if (!n) return 0;
-    to &= 0x00ff'ffff'ffff'ffffull;
     if (!access_ok(to, n) || !cur().as) return -EFAULT;
+    to = untagged(to);
     charge(copy_cost(n));
     watch_user_access(to, n, true);
     auto* in = static_cast<const std::uint8_t*>(from);
@@ -101,7 +105,8 @@ int Kernel::move_out(std::uint64_t to, const void* from, std::size_t n) {
 
 int Kernel::get_string(std::uint64_t from, std::string& out, std::size_t max) {
     out.clear();
-    from &= 0x00ff'ffff'ffff'ffffull;
+    if (!access_ok(from, 1)) return -EFAULT;
+    from = untagged(from);
     while (out.size() < max) {
         if (!access_ok(from, 1) || !cur().as) return -EFAULT;
         const std::size_t part = std::min<std::size_t>(max - out.size(), kPageSize - (from & ~kPageMask));
@@ -133,8 +138,8 @@ std::string Kernel::strndup_user(std::uint64_t from, std::size_t max, int& error
 }
 
 std::size_t Kernel::copy_from_user_nofault(void* to, std::uint64_t from, std::size_t n) {
-    from &= 0x00ff'ffff'ffff'ffffull;
     if (!access_ok(from, n) || !cur().as) return 0;
+    from = untagged(from);
     watch_user_access(from, n, false);
     auto* out = static_cast<std::uint8_t*>(to);
     std::size_t done = 0;
@@ -148,8 +153,8 @@ std::size_t Kernel::copy_from_user_nofault(void* to, std::uint64_t from, std::si
 }
 
 bool Kernel::copy_to_user_nofault(std::uint64_t to, const void* from, std::size_t n) {
-    to &= 0x00ff'ffff'ffff'ffffull;
     if (!access_ok(to, n) || !cur().as) return false;
+    to = untagged(to);
     watch_user_access(to, n, true);
     auto* in = static_cast<const std::uint8_t*>(from);
     return for_each_part(*this, *cur().as, to, n, true, std::nullopt,

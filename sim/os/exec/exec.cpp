@@ -5,12 +5,14 @@
 #include "kernel_events/trace/tracepoints.h"
 #include "sim/os/exec/elf.h"
 #include "sim/os/ns/namespaces.h"
+#include "sim/os/process/credentials.h"
 #include "sim/os/process/process.h"
 #include "sim/os/ptrace/ptrace.h"
 #include "sim/os/sched/scheduler.h"
 #include "sim/os/signal/signals.h"
 
 #include <elf.h>
+#include <linux/prctl.h>
 #include <sys/mman.h>
 #include <algorithm>
 #include <cerrno>
@@ -241,6 +243,10 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
     if (const int r = de_thread(k, t)) return r;
     k.uprobes().uprobe_free_utask(t);
     auto as = std::make_shared<AddressSpace>(k);
+    if (t.as) {
+        as->thp_disabled = t.as->thp_disabled;
+        t.process->exited.maxrss = std::max(t.process->exited.maxrss, t.as->hiwater_rss());
+    }
     as->mmap_base = kMmapBase;
     as->exe_denies_write = denied;
     std::shared_ptr<AddressSpace> old = std::move(t.as);
@@ -264,12 +270,16 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
     k.signals().flush_handlers(t);
     t.altstack_sp = t.altstack_size = 0;
     t.altstack_flags = 2;
-    if (t.cred.keep_caps) t.cred.keep_caps = false;
+    t.tagged_addr = false;
+    if (t.store_bypass == PR_SPEC_DISABLE_NOEXEC) t.store_bypass = PR_SPEC_ENABLE;
+    t.cred.securebits &= ~securebit::keep_caps;
     // capabilities(7): root gets what its bounding set allows, others keep what is ambient.
     const std::uint64_t root_caps = t.cred.cap_bounding | t.cred.cap_inheritable;
+    // With SECBIT_NOROOT, root is nobody special.
+    const bool special = !(t.cred.securebits & securebit::noroot);
     const std::uint32_t root = make_kuid(t.cred.user_ns.get(), 0);
-    t.cred.cap_permitted = t.cred.uid == root || t.cred.euid == root ? root_caps : t.cred.cap_ambient;
-    t.cred.cap_effective = t.cred.euid == root ? t.cred.cap_permitted : t.cred.cap_ambient;
+    t.cred.cap_permitted = special && (t.cred.uid == root || t.cred.euid == root) ? root_caps : t.cred.cap_ambient;
+    t.cred.cap_effective = special && t.cred.euid == root ? t.cred.cap_permitted : t.cred.cap_ambient;
     k.perf().hw_breakpoints().flush_ptrace_hw_breakpoint(t);
     k.perf().perf_event_exec();
     const auto slash = comm_source.rfind('/');

@@ -6,6 +6,7 @@
 #include "sim/os/ns/pid_namespace.h"
 #include "sim/os/ptrace/ptrace.h"
 
+#include <linux/prctl.h>
 #include <sys/mman.h>
 #include <cstdarg>
 #include <cstring>
@@ -87,7 +88,7 @@ int proc_stat_text(Kernel& k, Task& t, bool whole, const PidNamespace* ns, std::
     const Process& p = *t.process;
     std::uint64_t utime = t.utime, stime = t.stime, min = t.min_flt, maj = t.maj_flt;
     if (whole) {
-        utime = p.utime, stime = p.stime, min = p.min_flt, maj = p.maj_flt;
+        utime = p.exited.utime, stime = p.exited.stime, min = p.exited.min_flt, maj = p.exited.maj_flt;
         for (const Task* x : p.threads) utime += x->utime, stime += x->stime, min += x->min_flt, maj += x->maj_flt;
     }
     const AddressSpace* as = t.as.get();
@@ -98,11 +99,12 @@ int proc_stat_text(Kernel& k, Task& t, bool whole, const PidNamespace* ns, std::
     const bool rt = t.se.policy == 1 || t.se.policy == 2;
     append(out, "%d (%s) %c %d %d %d 0 -1 %u %llu %llu %llu %llu ", shown(ns, t.pid), comm_of(t).c_str(),
            state_of(t).letter, parent_of(ns, t), shown(ns, p.pgid), shown(ns, p.sid), 0x400000u, static_cast<ull>(min),
-           static_cast<ull>(whole ? p.cmin_flt : 0), static_cast<ull>(maj), static_cast<ull>(whole ? p.cmaj_flt : 0));
+           static_cast<ull>(whole ? p.reaped.min_flt : 0), static_cast<ull>(maj),
+           static_cast<ull>(whole ? p.reaped.maj_flt : 0));
     append(out, "%llu %llu %lld %lld %d %d %zu 0 %llu %llu %llu %llu ", static_cast<ull>(utime / kTick),
-           static_cast<ull>(stime / kTick), static_cast<long long>(whole ? p.cutime / kTick : 0),
-           static_cast<long long>(whole ? p.cstime / kTick : 0), rt ? -1 - t.se.rt_priority : 20 + t.se.nice, t.se.nice,
-           p.threads.size(), static_cast<ull>(t.start_time_ns / kTick),
+           static_cast<ull>(stime / kTick), static_cast<long long>(whole ? p.reaped.utime / kTick : 0),
+           static_cast<long long>(whole ? p.reaped.stime / kTick : 0), rt ? -1 - t.se.rt_priority : 20 + t.se.nice,
+           t.se.nice, p.threads.size(), static_cast<ull>(t.start_time_ns / kTick),
            as ? static_cast<ull>(as->total_vm() * kPageSize) : 0ull, as ? static_cast<ull>(as->rss()) : 0ull,
            static_cast<ull>(p.rlimits[5].cur));
     append(out, "%llu %llu %llu 0 0 %llu %llu %llu %llu %d 0 0 %d %d %d %d 0 0 0 ", addr(as ? as->start_code : 0),
@@ -131,7 +133,8 @@ int proc_status_text(Kernel& k, Task& t, const PidNamespace* ns, std::string& ou
     append(out, "Uid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\nFDSize:\t%zu\nGroups:\t", uid(c.uid), uid(c.euid),
            uid(c.suid), uid(c.fsuid), gid(c.gid), gid(c.egid), gid(c.sgid), gid(c.fsgid),
            t.files ? std::max<std::size_t>(64, t.files->slots().size()) : 0);
-    for (const std::uint32_t g : c.groups) append(out, "%u ", gid(g));
+    for (const std::uint32_t g : c.groups) append(out, g == c.groups.front() ? "%u" : " %u", gid(g));
+    out += ' ';
     static constexpr const char* kNames[] = {"\nNStgid:", "\nNSpid:", "\nNSpgid:", "\nNSsid:"};
     const int numbers[] = {t.tgid, t.pid, p.pgid, p.sid};
     for (std::size_t i = 0; i < std::size(numbers); ++i) {
@@ -143,28 +146,41 @@ int proc_status_text(Kernel& k, Task& t, const PidNamespace* ns, std::string& ou
     }
     out += "\n";
     if (const AddressSpace* as = t.as.get()) {
-        std::uint64_t data = 0, stack = 0, anon = 0;
+        std::uint64_t data = 0, stack = 0, anon = 0, exec = 0; // kB
         for (const auto& [start, v] : as->vmas()) {
             const std::uint64_t kb = (v.end - v.start) / 1024;
             if (v.name == "[stack]")
                 stack += kb;
-            else if (!v.file && v.prot & PROT_WRITE)
+            else if (v.prot & PROT_WRITE && !(v.map_flags & MAP_SHARED))
                 data += kb;
+            else if (v.prot & PROT_EXEC && !(v.prot & PROT_WRITE))
+                exec += kb;
             if (!v.file) anon += kb;
         }
-        const std::uint64_t total = as->total_vm() * 4, rss = as->rss() * 4,
-                            exe = (as->end_code - as->start_code + 1023) / 1024;
-        append(out,
-               "VmPeak:\t%8llu kB\nVmSize:\t%8llu kB\nVmLck:\t%8llu kB\nVmPin:\t%8llu kB\nVmHWM:\t%8llu "
-               "kB\nVmRSS:\t%8llu kB\n",
-               static_cast<ull>(total), static_cast<ull>(total), static_cast<ull>(as->locked_vm * 4),
-               static_cast<ull>(as->pinned_vm * 4), static_cast<ull>(rss), static_cast<ull>(rss));
-        append(out, "RssAnon:\t%8llu kB\nRssFile:\t%8llu kB\nRssShmem:\t%8d kB\n",
-               static_cast<ull>(std::min(rss, anon)), static_cast<ull>(rss - std::min(rss, anon)), 0);
-        append(
-            out,
-            "VmData:\t%8llu kB\nVmStk:\t%8llu kB\nVmExe:\t%8llu kB\nVmLib:\t%8d kB\nVmPTE:\t%8d kB\nVmSwap:\t%8d kB\n",
-            static_cast<ull>(data), static_cast<ull>(stack), static_cast<ull>(exe), 0, 4, 0);
+        constexpr std::uint64_t kPageKb = kPageSize / 1024;
+        const std::uint64_t rss = as->rss() * kPageKb;
+        const std::uint64_t code = ((as->end_code + kPageSize - 1) & kPageMask) - (as->start_code & kPageMask);
+        const std::uint64_t text = std::min(code / 1024, exec);
+        const auto line = [&](const char* key, std::uint64_t kb) {
+            append(out, "%s:\t%8llu kB\n", key, static_cast<ull>(kb));
+        };
+        line("VmPeak", as->hiwater_vm() * kPageKb);
+        line("VmSize", as->total_vm() * kPageKb);
+        line("VmLck", as->locked_vm * kPageKb);
+        line("VmPin", as->pinned_vm * kPageKb);
+        line("VmHWM", as->hiwater_rss() * kPageKb);
+        line("VmRSS", rss);
+        line("RssAnon", std::min(rss, anon));
+        line("RssFile", rss - std::min(rss, anon));
+        line("RssShmem", 0);
+        line("VmData", data);
+        line("VmStk", stack);
+        line("VmExe", text);
+        line("VmLib", exec - text);
+        line("VmPTE", as->pgtables_bytes() / 1024);
+        line("VmSwap", 0);
+        line("HugetlbPages", 0);
+        append(out, "CoreDumping:\t0\nTHP_enabled:\t%d\n", !as->thp_disabled);
     }
     append(out, "Threads:\t%zu\nSigQ:\t%zu/%llu\nSigPnd:\t%016llx\nShdPnd:\t%016llx\nSigBlk:\t%016llx\n",
            p.threads.size(), t.pending.queue.size() + p.shared_pending.queue.size(),
@@ -177,6 +193,10 @@ int proc_status_text(Kernel& k, Task& t, const PidNamespace* ns, std::string& ou
            static_cast<ull>(c.cap_bounding), static_cast<ull>(c.cap_ambient));
     append(out, "NoNewPrivs:\t%d\nSeccomp:\t%d\nSeccomp_filters:\t%u\n", c.no_new_privs, t.seccomp.mode,
            t.seccomp.filters());
+    append(out, "Speculation_Store_Bypass:\tthread %s\nSpeculationIndirectBranch:\tunknown\n",
+           t.store_bypass == PR_SPEC_ENABLE          ? "vulnerable"
+           : t.store_bypass == PR_SPEC_FORCE_DISABLE ? "force mitigated"
+                                                     : "mitigated");
     std::string cpus;
     const int n = k.num_cpus();
     for (int i = 0; i < n; ++i) {
@@ -188,7 +208,7 @@ int proc_status_text(Kernel& k, Task& t, const PidNamespace* ns, std::string& ou
         if (j > i) cpus += "-" + std::to_string(j);
         i = j;
     }
-    append(out, "Cpus_allowed:\t%02x\nCpus_allowed_list:\t%s\nMems_allowed:\t1\nMems_allowed_list:\t0\n",
+    append(out, "Cpus_allowed:\t%02x\nCpus_allowed_list:\t%s\nMems_allowed:\t0001\nMems_allowed_list:\t0\n",
            t.cpus_allowed & ((1u << n) - 1), cpus.c_str());
     append(out, "voluntary_ctxt_switches:\t%llu\nnonvoluntary_ctxt_switches:\t%llu\n", static_cast<ull>(t.nvcsw),
            static_cast<ull>(t.nivcsw));

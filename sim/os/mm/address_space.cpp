@@ -138,6 +138,7 @@ std::uint32_t AddressSpace::flush(std::uint64_t start, std::uint64_t end) {
 
 std::uint32_t AddressSpace::zap(std::uint64_t start, std::uint64_t end) {
     std::uint32_t n = 0;
+    hiwater_rss_ = hiwater_rss();
     table_.for_each(start, end, [&](std::uint64_t, std::uint64_t& pte) {
         const PhysAddr pa = mem::desc::address(pte, 3);
         n += kZapCost;
@@ -153,6 +154,7 @@ std::uint32_t AddressSpace::zap(std::uint64_t start, std::uint64_t end) {
 }
 
 void AddressSpace::remove_range(std::uint64_t start, std::uint64_t end) {
+    hiwater_vm_ = hiwater_vm();
     auto it = vmas_.lower_bound(start);
     if (it != vmas_.begin() && std::prev(it)->second.end > start) it = split(std::prev(it), start);
     std::vector<Vma> gone;
@@ -230,6 +232,7 @@ std::shared_ptr<AddressSpace> AddressSpace::fork() {
     child->vdso = vdso;
     child->exe_denies_write = exe_denies_write;
     child->membarrier_state = membarrier_state;
+    child->thp_disabled = thp_disabled;
     const ke::MutexGuard lock(mmap_lock_);
     std::uint32_t cost = 0;
     for (auto& [start, v] : vmas_) {

@@ -91,7 +91,8 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     std::int64_t brk(std::uint64_t addr);
     std::int64_t msync(std::uint64_t addr, std::uint64_t length, int flags);
     std::int64_t mincore(std::uint64_t addr, std::uint64_t length, std::uint64_t vec);
-    std::int64_t mlock(std::uint64_t addr, std::uint64_t length, bool lock);
+    /// `populate`: brings the pages in (not with MLOCK_ONFAULT).
+    std::int64_t mlock(std::uint64_t addr, std::uint64_t length, bool lock, bool populate);
     /// __oom_reap_task_mm: the private pages of a process that is being killed go at once.
     void reap();
 
@@ -147,17 +148,25 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
 
     std::uint64_t start_brk{}, cur_brk{}, start_stack{}, mmap_base{};
     std::uint64_t start_code{}, end_code{}, start_data{}, end_data{}, arg_start{}, arg_end{}, env_start{}, env_end{};
-    std::uint64_t total_vm() const; ///< pages
-    std::uint64_t rss() const { return rss_; }
+    std::uint64_t total_vm() const;                                            ///< pages
+    std::uint64_t rss() const { return rss_; }                                 ///< pages
+    std::uint64_t hiwater_rss() const { return std::max(hiwater_rss_, rss_); } ///< the most there ever were
+    std::uint64_t hiwater_vm() const { return std::max(hiwater_vm_, total_vm()); }
+    std::uint64_t pgtables_bytes() const { return table_.tables() * kPageSize; }
     std::uint64_t locked_vm{};              ///< pages
     std::uint64_t vdso{};                   ///< address of the vDSO
     std::shared_ptr<void> exe_denies_write; ///< as long as it lives the program's file is not opened for writing
+    bool thp_disabled{};                    ///< PR_SET_THP_DISABLE; there are no huge pages for it to forbid
+    bool lock_future{};                     ///< MCL_FUTURE: new mappings are locked
+    bool lock_on_fault{};                   ///< MCL_ONFAULT beside it: but not brought in
     std::uint32_t membarrier_state{};       ///< MEMBARRIER_CMD_* that the process has registered for
 
   private:
     using Iter = std::map<std::uint64_t, Vma>::iterator;
     std::optional<std::uint64_t> find_gap(std::uint64_t length) const;
     bool is_free(std::uint64_t start, std::uint64_t end) const;
+    /// RLIMIT_MEMLOCK or CAP_IPC_LOCK allows so many pages more.
+    bool may_lock(std::uint64_t pages) const;
     Iter split(Iter it, std::uint64_t at); ///< returns the upper part
     void remove_range(std::uint64_t start, std::uint64_t end);
     /// Both take effect at once and return what they cost, in instructions.
@@ -209,8 +218,8 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     PageTable table_;
     std::uint16_t asid_{};
     std::map<std::uint64_t, Vma> vmas_;
-    std::uint64_t rss_{};
-    bool unmapping_{}; ///< its last user has gone
+    std::uint64_t rss_{}, hiwater_rss_{}, hiwater_vm_{}; ///< the latter as of the last removal
+    bool unmapping_{};                                   ///< its last user has gone
 };
 
 } // namespace rkperf::os

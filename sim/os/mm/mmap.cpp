@@ -19,6 +19,10 @@ constexpr int kRlimitData = 2, kRlimitAs = 9, kRlimitMemlock = 8;
 constexpr std::uint64_t align_up(std::uint64_t n) { return (n + kPageSize - 1) & kPageMask; }
 } // namespace
 
+bool AddressSpace::may_lock(std::uint64_t pages) const {
+    return locked_vm + pages <= os_.rlimit(kRlimitMemlock) >> kPageShift || os_.capable(ke::Capability::ipc_lock);
+}
+
 std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int prot, int flags, FileHandle file,
                                 std::uint64_t offset) {
     Frame f(os_, KernelSymbol::do_mmap);
@@ -62,9 +66,10 @@ std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int pr
     v.prot = static_cast<std::uint32_t>(prot) & 7;
     v.map_flags = shared ? MAP_SHARED : MAP_PRIVATE;
     v.pgoff = offset >> kPageShift;
-    if (flags & MAP_LOCKED) {
-        const std::uint64_t limit = os_.rlimit(kRlimitMemlock) >> kPageShift;
-        if (locked_vm + (len >> kPageShift) > limit && !os_.capable(ke::Capability::ipc_lock)) return -EAGAIN;
+    if (flags & MAP_LOCKED || lock_future) {
+        const bool any = os_.rlimit(kRlimitMemlock) || os_.capable(ke::Capability::ipc_lock);
+        if (flags & MAP_LOCKED && !any) return -EPERM;
+        if (!may_lock(len >> kPageShift)) return -EAGAIN;
         v.map_flags |= MAP_LOCKED;
     }
     if (flags & MAP_GROWSDOWN) v.map_flags |= MAP_GROWSDOWN;
@@ -108,12 +113,15 @@ std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int pr
         v.request = std::make_shared<VmaRequest>(v, this);
         const std::int64_t r = v.ops->mmap(*v.request);
         if (r < 0) return r;
+        v.map_flags &= ~static_cast<std::uint32_t>(MAP_LOCKED); // its pages are always there
     }
-    if (v.map_flags & MAP_LOCKED) locked_vm += len >> kPageShift;
+    const bool locked = v.map_flags & MAP_LOCKED;
+    const bool bring_in = locked ? !lock_on_fault : (flags & MAP_POPULATE) != 0;
+    if (locked) locked_vm += len >> kPageShift;
     const Iter it = insert(std::move(v));
     os_.perf().perf_event_mmap(info(it->second));
     tell_uprobes(it->second);
-    if ((flags & (MAP_POPULATE | MAP_LOCKED)) && prot != PROT_NONE && !it->second.ops)
+    if (bring_in && prot != PROT_NONE && !it->second.ops)
         for (std::uint64_t a = start; a < start + len; a += kPageSize)
             if (!lookup(a, false) && handle_fault(a, prot & PROT_WRITE && !shared, false, FaultBy::populate).signal)
                 break;
@@ -436,9 +444,16 @@ std::int64_t AddressSpace::brk(std::uint64_t addr) {
     v.prot = PROT_READ | PROT_WRITE;
     v.map_flags = MAP_PRIVATE;
     v.pgoff = from >> kPageShift;
+    if (lock_future) {
+        if (!may_lock((to - from) >> kPageShift)) return same;
+        v.map_flags |= MAP_LOCKED;
+        locked_vm += (to - from) >> kPageShift;
+    }
     cur_brk = addr;
     const Iter it = insert(std::move(v));
     os_.perf().perf_event_mmap(info(it->second));
+    for (std::uint64_t a = from; lock_future && !lock_on_fault && a < to; a += kPageSize)
+        handle_fault(a, true, false, FaultBy::populate);
     return static_cast<std::int64_t>(addr);
 }
 
@@ -473,7 +488,7 @@ std::int64_t AddressSpace::mincore(std::uint64_t addr, std::uint64_t length, std
     return 0;
 }
 
-std::int64_t AddressSpace::mlock(std::uint64_t addr, std::uint64_t length, bool lock) {
+std::int64_t AddressSpace::mlock(std::uint64_t addr, std::uint64_t length, bool lock, bool populate) {
     const ke::MutexGuard mappings(mmap_lock_);
     const std::uint64_t start = addr & kPageMask, end = align_up(addr + length);
     if (end < start) return -EINVAL;
@@ -499,7 +514,7 @@ std::int64_t AddressSpace::mlock(std::uint64_t addr, std::uint64_t length, bool 
         if (lock && !was) v.map_flags |= MAP_LOCKED, locked_vm += n;
         if (!lock && was) v.map_flags &= ~static_cast<std::uint32_t>(MAP_LOCKED), locked_vm -= n;
         const std::uint64_t from = v.start, to = at = v.end;
-        const bool writable = v.prot & PROT_WRITE, shared = v.map_flags & MAP_SHARED, present = lock && v.prot;
+        const bool writable = v.prot & PROT_WRITE, shared = v.map_flags & MAP_SHARED, present = populate && v.prot;
         merge(it);
         for (std::uint64_t a = from; present && a < to; a += kPageSize)
             if (!lookup(a, writable)) handle_fault(a, writable && !shared, false, FaultBy::populate);

@@ -26,6 +26,7 @@ std::uint64_t* PageTable::entry(std::uint64_t va, bool create) {
             if (!create) return nullptr;
             const PhysAddr next = pages_.alloc(Gfp::table);
             if (!next.v) return nullptr;
+            ++tables_;
             e = d::table(next);
         }
         pa = d::address(e, level);

@@ -18,6 +18,7 @@ class PageTable {
     PageTable& operator=(const PageTable&) = delete;
 
     PhysAddr root() const { return root_; }
+    std::uint64_t tables() const { return tables_; } ///< pages of tables below the root
     /// The level 3 entry of `va`; null if its table does not exist and `create` is false.
     std::uint64_t* entry(std::uint64_t va, bool create);
     /// Calls fn(va, entry) for each present page of [start, end), in order.
@@ -29,6 +30,7 @@ class PageTable {
 
     PageAllocator& pages_;
     PhysAddr root_;
+    std::uint64_t tables_{};
 };
 
 } // namespace rkperf::os

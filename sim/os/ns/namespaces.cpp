@@ -110,6 +110,7 @@ int Namespaces::create_user_ns(const Task& t, Credentials& cred) {
     cred.user_ns = std::move(ns);
     cred.cap_effective = cred.cap_permitted = cred.cap_bounding = kAllCaps;
     cred.cap_inheritable = cred.cap_ambient = 0;
+    cred.securebits = 0;
     return 0;
 }
 
@@ -224,6 +225,7 @@ int Namespaces::install(NsSet& set, const NsPtr& ns) {
             set.cred.user_ns = user->level ? user : nullptr;
             set.cred.cap_effective = set.cred.cap_permitted = set.cred.cap_bounding = kAllCaps;
             set.cred.cap_inheritable = set.cred.cap_ambient = 0;
+            set.cred.securebits = 0;
             return 0;
         }
         case NsKind::mnt: {

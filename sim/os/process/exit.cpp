@@ -35,15 +35,7 @@ Task* find_new_reaper(Kernel& k, Task& t) {
     return reaper ? reaper : k.find_task(1);
 }
 
-void account_dead_thread(Task& t) {
-    Process& p = *t.process;
-    p.utime += t.utime;
-    p.stime += t.stime;
-    p.min_flt += t.min_flt;
-    p.maj_flt += t.maj_flt;
-    p.nvcsw += t.nvcsw;
-    p.nivcsw += t.nivcsw;
-}
+void account_dead_thread(Task& t) { t.process->exited += t.usage(); }
 
 /// A leader that has ended and whose other threads have, too.
 bool is_dead_process(const Task& leader) {
@@ -146,6 +138,7 @@ void Kernel::do_exit(int code) {
         t.mm = nullptr;
         const bool last_user = as.use_count() == 1;
         t.as = as; // unmap needs it as current's
+        p.exited.maxrss = std::max(p.exited.maxrss, as->hiwater_rss());
         if (last_user) as->unmap_all();
         t.as.reset();
         as.reset();
@@ -313,9 +306,8 @@ class Waiter {
         // Its number goes with it.
         result_ = {pid_vnr(me_, c.pid), cp.group_exit ? cp.group_exit_code : c.exit_code, 0, c.cred.uid};
         const bool whole = cp.leader == &c;
-        result_.utime = whole ? cp.utime : c.utime, result_.stime = whole ? cp.stime : c.stime;
-        result_.min_flt = whole ? cp.min_flt : c.min_flt, result_.maj_flt = whole ? cp.maj_flt : c.maj_flt;
-        result_.nvcsw = whole ? cp.nvcsw : c.nvcsw, result_.nivcsw = whole ? cp.nivcsw : c.nivcsw;
+        result_.usage = whole ? cp.exited : c.usage();
+        result_.usage += cp.reaped; // RUSAGE_BOTH
         const int sig = result_.status & 0x7f;
         result_.code = !sig ? cld::exited : result_.status & 0x80 ? cld::dumped : cld::killed;
         out = result_.pid;
@@ -329,10 +321,8 @@ class Waiter {
         }
         if (whole) {
             Process& mine = *me_.process;
-            mine.cutime += cp.utime + cp.cutime;
-            mine.cstime += cp.stime + cp.cstime;
-            mine.cmin_flt += cp.min_flt + cp.cmin_flt;
-            mine.cmaj_flt += cp.maj_flt + cp.cmaj_flt;
+            mine.reaped += cp.exited;
+            mine.reaped += cp.reaped;
         }
         release_task(k_, c);
         return true;

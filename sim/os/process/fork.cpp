@@ -214,6 +214,10 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
     c.seccomp = t.seccomp;
     c.personality = t.personality;
     c.timer_slack_ns = t.timer_slack_ns;
+    c.tagged_addr = t.tagged_addr;
+    c.mce_kill = t.mce_kill;
+    c.io_flusher = t.io_flusher;
+    c.store_bypass = t.store_bypass;
     if (!(flags & CLONE_VM)) c.rseq = t.rseq, c.rseq_sig = t.rseq_sig, c.rseq_event = t.rseq != 0;
     c.start_time_ns = k.time().now_ns();
     c.files = flags & CLONE_FILES ? t.files : t.files->clone();

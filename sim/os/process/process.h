@@ -30,7 +30,7 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a);
 struct WaitResult {
     int pid{}, status{}, code{};
     std::uint32_t uid{};
-    std::uint64_t utime{}, stime{}, min_flt{}, maj_flt{}, nvcsw{}, nivcsw{};
+    Rusage usage{};
 };
 std::int64_t do_wait(Kernel& k, Task& t, int type, int id, int options, WaitResult& result);
 

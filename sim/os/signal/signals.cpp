@@ -283,8 +283,9 @@ bool Signals::notify_parent(Task& t, int signo) {
         const int sig = t.exit_code & 0x7f;
         const int code = !sig ? cld::exited : t.exit_code & 0x80 ? cld::dumped : cld::killed;
         const int status = sig ? sig : t.exit_code >> 8;
-        send_process(*to, siginfo_child(signo, code, pid_vnr(*to, t.pid), shown_uid(*to, t), status,
-                                        t.process->utime / kNsPerClockTick, t.process->stime / kNsPerClockTick));
+        send_process(
+            *to, siginfo_child(signo, code, pid_vnr(*to, t.pid), shown_uid(*to, t), status,
+                               t.process->exited.utime / kNsPerClockTick, t.process->exited.stime / kNsPerClockTick));
     }
     parent.wait_chldexit->wake_up_all();
     return reaped;
@@ -301,8 +302,9 @@ void Signals::notify_parent_cldstop(Task& task, bool for_ptracer, int why) {
         const int status = why == cld::continued ? SIGCONT
                            : why == cld::stopped ? t.process->group_stop_code & 0x7f
                                                  : t.ptrace.stop_code & 0x7f;
-        send_process(*to, siginfo_child(SIGCHLD, why, pid_vnr(*to, t.pid), shown_uid(*to, t), status,
-                                        t.process->utime / kNsPerClockTick, t.process->stime / kNsPerClockTick));
+        send_process(
+            *to, siginfo_child(SIGCHLD, why, pid_vnr(*to, t.pid), shown_uid(*to, t), status,
+                               t.process->exited.utime / kNsPerClockTick, t.process->exited.stime / kNsPerClockTick));
     }
     parent.wait_chldexit->wake_up_all();
 }

@@ -21,9 +21,9 @@ constexpr int kMaxSyscalls = 512;
 
 std::array<const SyscallRow*, kMaxSyscalls> build_table() {
     std::array<const SyscallRow*, kMaxSyscalls> table{};
-    for (const auto rows :
-         {fs_syscalls(), mm_syscalls(), process_syscalls(), signal_syscalls(), time_syscalls(), misc_syscalls(),
-          ns_syscalls(), bpf_syscalls(), perf_syscalls(), ptrace_syscalls(), process_vm_syscalls(), seccomp_syscalls()})
+    for (const auto rows : {fs_syscalls(), mm_syscalls(), process_syscalls(), signal_syscalls(), time_syscalls(),
+                            misc_syscalls(), cred_syscalls(), prctl_syscalls(), ns_syscalls(), bpf_syscalls(),
+                            perf_syscalls(), ptrace_syscalls(), process_vm_syscalls(), seccomp_syscalls()})
         for (const SyscallRow& r : rows) table[static_cast<unsigned>(r.nr)] = &r;
     return table;
 }

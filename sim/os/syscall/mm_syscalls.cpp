@@ -19,40 +19,56 @@ std::int64_t sys_mmap(Kernel&, Task& t, const SyscallArgs& a) {
     return t.as->mmap(a[0], a[1], static_cast<int>(a[2]), flags, file, a[5]);
 }
 
-std::int64_t sys_munmap(Kernel&, Task& t, const SyscallArgs& a) { return t.as->munmap(a[0], a[1]); }
+/// untagged_addr: calls that only name existing mappings take tagged addresses from everybody.
+constexpr std::uint64_t untagged(std::uint64_t addr) { return addr >> 55 & 1 ? addr : addr & 0x00ff'ffff'ffff'ffffull; }
+
+std::int64_t sys_munmap(Kernel&, Task& t, const SyscallArgs& a) { return t.as->munmap(untagged(a[0]), a[1]); }
 std::int64_t sys_mprotect(Kernel&, Task& t, const SyscallArgs& a) {
-    return t.as->mprotect(a[0], a[1], static_cast<int>(a[2]));
+    return t.as->mprotect(untagged(a[0]), a[1], static_cast<int>(a[2]));
 }
 std::int64_t sys_mremap(Kernel&, Task& t, const SyscallArgs& a) {
-    return t.as->mremap(a[0], a[1], a[2], static_cast<int>(a[3]), a[4]);
+    return t.as->mremap(untagged(a[0]), a[1], a[2], static_cast<int>(a[3]), a[4]);
 }
 std::int64_t sys_madvise(Kernel&, Task& t, const SyscallArgs& a) {
-    return t.as->madvise(a[0], a[1], static_cast<int>(a[2]));
+    return t.as->madvise(untagged(a[0]), a[1], static_cast<int>(a[2]));
 }
-std::int64_t sys_brk(Kernel&, Task& t, const SyscallArgs& a) { return t.as->brk(a[0]); }
+std::int64_t sys_brk(Kernel&, Task& t, const SyscallArgs& a) { return t.as->brk(untagged(a[0])); }
 std::int64_t sys_msync(Kernel&, Task& t, const SyscallArgs& a) {
-    return t.as->msync(a[0], a[1], static_cast<int>(a[2]));
+    return t.as->msync(untagged(a[0]), a[1], static_cast<int>(a[2]));
 }
-std::int64_t sys_mincore(Kernel&, Task& t, const SyscallArgs& a) { return t.as->mincore(a[0], a[1], a[2]); }
-std::int64_t sys_mlock(Kernel&, Task& t, const SyscallArgs& a) { return t.as->mlock(a[0], a[1], true); }
+std::int64_t sys_mincore(Kernel&, Task& t, const SyscallArgs& a) { return t.as->mincore(untagged(a[0]), a[1], a[2]); }
+std::int64_t sys_mlock(Kernel&, Task& t, const SyscallArgs& a) { return t.as->mlock(untagged(a[0]), a[1], true, true); }
 std::int64_t sys_mlock2(Kernel&, Task& t, const SyscallArgs& a) {
-    return a[2] & ~1ull ? -EINVAL : t.as->mlock(a[0], a[1], true);
+    return a[2] & ~1ull ? -EINVAL : t.as->mlock(untagged(a[0]), a[1], true, !a[2]);
 }
-std::int64_t sys_munlock(Kernel&, Task& t, const SyscallArgs& a) { return t.as->mlock(a[0], a[1], false); }
+std::int64_t sys_munlock(Kernel&, Task& t, const SyscallArgs& a) {
+    return t.as->mlock(untagged(a[0]), a[1], false, false);
+}
 
-std::int64_t lock_all(Task& t, bool lock) {
+std::int64_t lock_all(Task& t, bool lock, bool populate) {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
     for (const auto& [start, v] : t.as->vmas())
         if (!v.ops && v.kind != VmaKind::special) ranges.emplace_back(start, v.end - start);
     for (const auto& [start, n] : ranges)
-        if (const auto r = t.as->mlock(start, n, lock)) return r;
+        if (const auto r = t.as->mlock(start, n, lock, populate)) return r;
     return 0;
 }
-std::int64_t sys_mlockall(Kernel&, Task& t, const SyscallArgs& a) {
-    if (!a[0] || (a[0] & ~7ull) || a[0] == 4) return -EINVAL;
-    return a[0] & 1 ? lock_all(t, true) : 0;
+std::int64_t sys_mlockall(Kernel& k, Task& t, const SyscallArgs& a) {
+    constexpr std::uint64_t kCurrent = 1, kFuture = 2, kOnFault = 4;
+    if (!a[0] || (a[0] & ~7ull) || a[0] == kOnFault) return -EINVAL;
+    if (!k.capable(ke::Capability::ipc_lock)) {
+        const std::uint64_t limit = k.rlimit(8 /* RLIMIT_MEMLOCK */);
+        if (!limit) return -EPERM;
+        if ((a[0] & kCurrent) && t.as->total_vm() > limit >> kPageShift) return -ENOMEM;
+    }
+    t.as->lock_future = a[0] & kFuture;
+    t.as->lock_on_fault = a[0] & kOnFault;
+    return a[0] & kCurrent ? lock_all(t, true, !(a[0] & kOnFault)) : 0;
 }
-std::int64_t sys_munlockall(Kernel&, Task& t, const SyscallArgs&) { return lock_all(t, false); }
+std::int64_t sys_munlockall(Kernel&, Task& t, const SyscallArgs&) {
+    t.as->lock_future = t.as->lock_on_fault = false;
+    return lock_all(t, false, false);
+}
 
 constexpr SyscallRow kRows[] = {
     {214, "brk", sys_brk, 1},           {215, "munmap", sys_munmap, 2},

@@ -120,15 +120,15 @@ std::int64_t sys_exit_group(Kernel& k, Task&, const SyscallArgs& a) {
     k.do_group_exit(static_cast<int>(a[0] & 0xff) << 8);
 }
 
-int put_rusage(Kernel& k, std::uint64_t at, std::uint64_t utime, std::uint64_t stime, std::uint64_t maxrss_kb,
-               std::uint64_t min, std::uint64_t maj, std::uint64_t nvcsw, std::uint64_t nivcsw) {
+int put_rusage(Kernel& k, std::uint64_t at, const Rusage& u) {
     const auto us = [](std::uint64_t ns) { return static_cast<std::int64_t>(ns / kNsPerUs); };
+    const auto part = [](std::uint64_t n) { return static_cast<std::int64_t>(n); };
     std::int64_t r[18] = {};
-    r[0] = us(utime) / static_cast<std::int64_t>(kUsPerS), r[1] = us(utime) % static_cast<std::int64_t>(kUsPerS);
-    r[2] = us(stime) / static_cast<std::int64_t>(kUsPerS), r[3] = us(stime) % static_cast<std::int64_t>(kUsPerS);
-    r[4] = static_cast<std::int64_t>(maxrss_kb);
-    r[8] = static_cast<std::int64_t>(min), r[9] = static_cast<std::int64_t>(maj);
-    r[16] = static_cast<std::int64_t>(nvcsw), r[17] = static_cast<std::int64_t>(nivcsw);
+    r[0] = us(u.utime) / static_cast<std::int64_t>(kUsPerS), r[1] = us(u.utime) % static_cast<std::int64_t>(kUsPerS);
+    r[2] = us(u.stime) / static_cast<std::int64_t>(kUsPerS), r[3] = us(u.stime) % static_cast<std::int64_t>(kUsPerS);
+    r[4] = part(u.maxrss * (kPageSize / 1024));
+    r[8] = part(u.min_flt), r[9] = part(u.maj_flt);
+    r[16] = part(u.nvcsw), r[17] = part(u.nivcsw);
     return k.put_user(at, r, sizeof r);
 }
 
@@ -147,7 +147,7 @@ std::int64_t sys_wait4(Kernel& k, Task& t, const SyscallArgs& a) {
     const std::int64_t out = do_wait(k, t, type, id, options | 4, r);
     if (out <= 0) return out;
     if (a[1] && k.put(a[1], r.status)) return -EFAULT;
-    if (a[3] && put_rusage(k, a[3], r.utime, r.stime, 0, r.min_flt, r.maj_flt, r.nvcsw, r.nivcsw)) return -EFAULT;
+    if (a[3] && put_rusage(k, a[3], r.usage)) return -EFAULT;
     return out;
 }
 
@@ -186,8 +186,7 @@ std::int64_t sys_waitid(Kernel& k, Task& t, const SyscallArgs& a) {
         }
         if (k.put_user(a[2], info.raw.data(), info.raw.size())) return -EFAULT;
     }
-    if (a[4] && out > 0 && put_rusage(k, a[4], r.utime, r.stime, 0, r.min_flt, r.maj_flt, r.nvcsw, r.nivcsw))
-        return -EFAULT;
+    if (a[4] && out > 0 && put_rusage(k, a[4], r.usage)) return -EFAULT;
     return 0;
 }
 
@@ -433,18 +432,22 @@ std::int64_t sys_getrusage(Kernel& k, Task& t, const SyscallArgs& a) {
     const Process& p = *t.process;
     const int who = static_cast<int>(a[0]);
     t.account_kernel_time(k.core().now());
+    Rusage u;
     switch (who) {
-        case 0: {
-            std::uint64_t u = p.utime, s = p.stime, mi = p.min_flt, ma = p.maj_flt, nv = p.nvcsw, ni = p.nivcsw;
+        case 0: // RUSAGE_SELF
+            u = p.exited;
             for (const Task* x : p.threads)
-                if (!x->exiting)
-                    u += x->utime, s += x->stime, mi += x->min_flt, ma += x->maj_flt, nv += x->nvcsw, ni += x->nivcsw;
-            return put_rusage(k, a[1], u, s, t.as->rss() * 4, mi, ma, nv, ni);
-        }
-        case -1: return put_rusage(k, a[1], p.cutime, p.cstime, 0, p.cmin_flt, p.cmaj_flt, 0, 0);
-        case 1: return put_rusage(k, a[1], t.utime, t.stime, t.as->rss() * 4, t.min_flt, t.maj_flt, t.nvcsw, t.nivcsw);
+                if (!x->exiting) u += x->usage();
+            break;
+        case -1: return put_rusage(k, a[1], p.reaped);
+        case 1: // RUSAGE_THREAD
+            u = t.usage();
+            u.maxrss = p.exited.maxrss;
+            break;
         default: return -EINVAL;
     }
+    u.maxrss = std::max(u.maxrss, t.as->hiwater_rss());
+    return put_rusage(k, a[1], u);
 }
 
 std::int64_t sys_prlimit64(Kernel& k, Task& t, const SyscallArgs& a) {

@@ -14,6 +14,8 @@ std::span<const SyscallRow> process_syscalls();
 std::span<const SyscallRow> signal_syscalls();
 std::span<const SyscallRow> time_syscalls();
 std::span<const SyscallRow> misc_syscalls();
+std::span<const SyscallRow> cred_syscalls();
+std::span<const SyscallRow> prctl_syscalls();
 std::span<const SyscallRow> ns_syscalls();
 std::span<const SyscallRow> bpf_syscalls();
 std::span<const SyscallRow> perf_syscalls();

@@ -34,7 +34,7 @@ std::uint64_t thread_cpu_ns(Kernel& k, Task& t) {
     return t.sum_exec_runtime;
 }
 std::uint64_t process_cpu_ns(Kernel& k, Task& t) {
-    std::uint64_t n = t.process->utime + t.process->stime;
+    std::uint64_t n = t.process->exited.utime + t.process->exited.stime;
     for (Task* x : t.process->threads)
         if (!x->exiting) n += thread_cpu_ns(k, *x);
     return n;
@@ -131,11 +131,11 @@ std::int64_t sys_gettimeofday(Kernel& k, Task&, const SyscallArgs& a) {
 }
 std::int64_t sys_times(Kernel& k, Task& t, const SyscallArgs& a) {
     const auto ticks = [](std::uint64_t ns) { return static_cast<std::int64_t>(ns / 10'000'000); };
-    std::uint64_t u = t.process->utime, s = t.process->stime;
+    std::uint64_t u = t.process->exited.utime, s = t.process->exited.stime;
     t.account_kernel_time(k.core().now());
     for (Task* x : t.process->threads)
         if (!x->exiting) u += x->utime, s += x->stime;
-    const std::int64_t tms[4] = {ticks(u), ticks(s), ticks(t.process->cutime), ticks(t.process->cstime)};
+    const std::int64_t tms[4] = {ticks(u), ticks(s), ticks(t.process->reaped.utime), ticks(t.process->reaped.stime)};
     if (a[0] && k.put(a[0], tms)) return -EFAULT;
     return ticks(k.time().now_ns());
 }
@@ -178,7 +178,7 @@ std::int64_t nanosleep_common(Kernel& k, Task& t, int clockid, int flags, std::u
     if (!absolute) {
         deadline += k.time().now_ns();
         // The slack lets the kernel group expiries; the earliest time is what a lone sleeper sees, plus the slack.
-        if (t.se.policy == 0) deadline += static_cast<std::uint64_t>(t.timer_slack_ns);
+        if (t.se.policy == 0) deadline += t.timer_slack_ns;
     } else if (follows_realtime(clockid)) {
         const auto offset = static_cast<std::uint64_t>(k.time().realtime_offset_ns);
         deadline = deadline > offset ? deadline - offset : 0;

@@ -46,7 +46,7 @@ std::uint64_t read_cpu_clock(Kernel& k, Process& p, Task* t, CpuClock clock) {
         return t->sum_exec_runtime;
     }
     if (is_thread_clock(clock)) return t ? t->utime + (clock == CpuClock::thread_ticks ? t->stime : 0) : 0;
-    std::uint64_t n = clock == CpuClock::process ? p.utime + p.stime : p.utime;
+    std::uint64_t n = clock == CpuClock::process ? p.exited.utime + p.exited.stime : p.exited.utime;
     for (const Task* x : p.threads)
         if (!x->exiting) n += clock == CpuClock::process ? x->utime + x->stime : x->utime;
     return n;
