@@ -21,6 +21,7 @@ AddressSpace::AddressSpace(Kernel& k) : os_(k), mmap_lock_(k), table_(k.pages())
 
 AddressSpace::~AddressSpace() {
     table_.for_each(0, 1ull << 48, [&](std::uint64_t, std::uint64_t& pte) { put_page(pte); });
+    drop_xol_page();
     os_.sched().forget(*this);
 }
 
@@ -181,7 +182,8 @@ bool can_merge(const Vma& a, const Vma& b) {
         return false;
     if (a.name != b.name || a.file != b.file || a.dont_copy != b.dont_copy || a.wipe_on_fork != b.wipe_on_fork)
         return false;
-    if (a.read_hint != b.read_hint) return false;
+    if (a.read_hint != b.read_hint || a.accounted != b.accounted || a.no_reserve != b.no_reserve) return false;
+    if (a.dont_dump != b.dont_dump || a.max_prot != b.max_prot) return false;
     if (a.map_flags & MAP_GROWSDOWN) return false;
     return !a.file || a.pgoff + ((a.end - a.start) >> kPageShift) == b.pgoff;
 }
@@ -209,6 +211,7 @@ AddressSpace::Iter AddressSpace::merge(Iter it) {
 
 AddressSpace::Iter AddressSpace::insert(Vma v) {
     const std::uint64_t start = v.start;
+    v.account();
     return merge(vmas_.emplace(start, std::move(v)).first);
 }
 
@@ -217,6 +220,7 @@ void AddressSpace::unmap_all() {
     os_.uprobes().uprobe_clear_state(*this);
     const ke::MutexGuard lock(mmap_lock_);
     if (!vmas_.empty()) remove_range(0, 1ull << 48);
+    drop_xol_page();
     start_brk = cur_brk = 0;
 }
 

@@ -41,8 +41,14 @@ struct Vma {
     std::shared_ptr<ke::MmapRequest> request; ///< what ops saw
     std::uint32_t max_prot{7};                ///< mprotect may not exceed it
     bool dont_copy{}, dont_expand{}, dont_dump{}, wipe_on_fork{};
-    bool anon_vma{}; ///< it has had pages of its own: fork copies its page table, and else leaves the pages to faults
+    bool io{};         ///< VM_IO: not for others, no ordinary memory
+    bool no_reserve{}; ///< VM_NORESERVE
+    bool accounted{};  ///< VM_ACCOUNT: it could be written once; such mappings do not grow together with others
+    bool anon_vma{};   ///< it has had pages of its own: fork copies its page table, and else leaves the pages to faults
     ReadHint read_hint{ReadHint::normal};
+
+    /// accountable_mapping: what is private and can be written now counts from now on.
+    void account() { accounted |= (prot & 2) && !(map_flags & 1) && !no_reserve; }
 };
 
 /// Why a fault could not be resolved.
@@ -203,6 +209,7 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     void sync_icache(PhysAddr pa);
     /// Drops the reference that a present entry holds. A page that goes for good takes along what was decoded from it.
     void put_page(std::uint64_t pte);
+    void drop_xol_page();
 
     Kernel& os_;
     KernelMutex mmap_lock_; ///< held by whoever changes mappings; faults only look, and look again before they install
@@ -210,7 +217,8 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     std::uint16_t asid_{};
     std::map<std::uint64_t, Vma> vmas_;
     std::uint64_t rss_{};
-    bool unmapping_{}; ///< its last user has gone
+    bool unmapping_{};     ///< its last user has gone
+    PhysAddr xol_page_{0}; ///< [uprobes]' page, which stays when the mapping loses it
 };
 
 } // namespace rkperf::os

@@ -220,6 +220,11 @@ AddressSpace::Step AddressSpace::fault_in(const Found& v, std::uint64_t page, bo
         pages.get(old);
         return install(v, page, old, false);
     }
+    if (v.kind == VmaKind::special) {
+        Frame f(os_, KernelSymbol::__do_fault);
+        pages.get(xol_page_);
+        return install(v, page, xol_page_, false);
+    }
     if (v.kind == VmaKind::vdso || v.kind == VmaKind::vvar) {
         const PhysAddr pa = v.kind == VmaKind::vdso ? os_.vdso().text(index) : os_.vdso().data(index);
         if (!pa.v) return bus_error();

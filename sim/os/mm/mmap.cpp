@@ -68,6 +68,7 @@ std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int pr
         v.map_flags |= MAP_LOCKED;
     }
     if (flags & MAP_GROWSDOWN) v.map_flags |= MAP_GROWSDOWN;
+    v.no_reserve = flags & kNoReserve;
     if (file && !(flags & MAP_ANONYMOUS)) {
         if (shared && (prot & PROT_WRITE) && !file->writable()) return -EACCES;
         if (!file->readable()) return -EACCES;
@@ -186,6 +187,7 @@ std::int64_t AddressSpace::mprotect(std::uint64_t addr, std::uint64_t length, in
         at = it->second.end;
         it->second.prot = static_cast<std::uint32_t>(prot);
         Vma& v = it->second;
+        v.account();
         const bool shared = v.map_flags & MAP_SHARED;
         std::uint32_t n = 0;
         table_.for_each(v.start, v.end, [&](std::uint64_t, std::uint64_t& pte) {
@@ -350,7 +352,8 @@ std::int64_t AddressSpace::madvise(std::uint64_t addr, std::uint64_t length, int
             case MADV_DONTNEED:
             case MADV_FREE:
                 if (v.map_flags & MAP_LOCKED) return -EINVAL;
-                if (advice == MADV_FREE && (v.file || v.ops)) return -EINVAL;
+                if (advice == MADV_FREE && (v.file || v.kind != VmaKind::anonymous)) return -EINVAL;
+                if (v.kind == VmaKind::vvar) return -EINVAL;
                 if (!v.ops) os_.charge(zap(at, part_end));
                 break;
             case MADV_REMOVE:
@@ -366,6 +369,7 @@ std::int64_t AddressSpace::madvise(std::uint64_t addr, std::uint64_t length, int
             case MADV_KEEPONFORK: {
                 if (advice == MADV_WIPEONFORK && (v.file || (v.map_flags & MAP_SHARED))) return -EINVAL;
                 if (advice == MADV_DODUMP && v.dont_expand) return -EINVAL;
+                if (advice == MADV_DOFORK && v.io) return -EINVAL;
                 if (!may_split(at, part_end)) return -EINVAL;
                 if (it->second.start < at) it = split(it, at);
                 if (it->second.end > part_end) split(it, part_end);
@@ -394,6 +398,7 @@ std::int64_t AddressSpace::madvise(std::uint64_t addr, std::uint64_t length, int
                 break;
             case MADV_POPULATE_READ:
             case MADV_POPULATE_WRITE:
+                if (v.io || v.kind == VmaKind::vvar) return -EINVAL;
                 for (std::uint64_t a = at; a < part_end; a += kPageSize) {
                     const bool write = advice == MADV_POPULATE_WRITE;
                     if (!lookup(a, write) && handle_fault(a, write, false, FaultBy::populate).signal) return -EFAULT;
