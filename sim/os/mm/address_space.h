@@ -44,7 +44,10 @@ struct Vma {
     bool io{};         ///< VM_IO: not for others, no ordinary memory
     bool no_reserve{}; ///< VM_NORESERVE
     bool accounted{};  ///< VM_ACCOUNT: it could be written once; such mappings do not grow together with others
-    bool anon_vma{};   ///< it has had pages of its own: fork copies its page table, and else leaves the pages to faults
+    /// Which struct anon_vma, 0: none. With one it has had pages of its own: fork copies its page table, and else leaves the
+    /// pages to faults. Mappings with different ones do not grow together.
+    std::uint32_t anon_vma{};
+    bool anon_forked{}; ///< its anon_vma_chain has more than one link: it came from a parent that had one
     ReadHint read_hint{ReadHint::normal};
 
     /// accountable_mapping: what is private and can be written now counts from now on.
@@ -170,7 +173,11 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     std::uint32_t zap(std::uint64_t start, std::uint64_t end);
     std::uint32_t flush(std::uint64_t start, std::uint64_t end);
     Iter insert(Vma v);
-    Iter merge(Iter it);
+    /// vma_merge: with the one before and the one behind, where flags, file and anon_vma allow. If these two cannot go together
+    /// it is the one before, for a new mapping (`next_first`) the one behind.
+    Iter merge(Iter it, bool next_first = false);
+    void anon_vma_prepare(Vma& v);
+    void absorb(Vma& into, const Vma& gone);
     bool expand_stack(std::uint64_t addr);
     /// What a fault found; it must be the same when the page is installed.
     struct Found {
@@ -217,7 +224,8 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     std::uint16_t asid_{};
     std::map<std::uint64_t, Vma> vmas_;
     std::uint64_t rss_{};
-    bool unmapping_{};     ///< its last user has gone
+    bool unmapping_{}; ///< its last user has gone
+    std::uint32_t last_anon_vma_{};
     PhysAddr xol_page_{0}; ///< [uprobes]' page, which stays when the mapping loses it
 };
 

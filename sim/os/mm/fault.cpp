@@ -119,7 +119,7 @@ AddressSpace::Step AddressSpace::install(const Found& found, std::uint64_t page,
         os_.pages().put(pa);
         return Step::again;
     }
-    if (own) vmas_.find(v->start)->second.anon_vma = true;
+    if (own) anon_vma_prepare(vmas_.find(v->start)->second);
     if (had) put_page(found.pte);
     *pte = d::page(pa, attributes(found.prot, writable));
     if (!had) {

@@ -105,7 +105,7 @@ int AddressSpace::replace_page(std::uint64_t address, std::uint32_t opcode, bool
     // A page of its own, but no right to write that the mapping did not have.
     put_page(*pte);
     *pte = d::page(fresh, attributes(v->prot, v->prot & PROT_WRITE));
-    vmas_.find(v->start)->second.anon_vma = true;
+    anon_vma_prepare(vmas_.find(v->start)->second);
     sync_icache(fresh);
     os_.charge(flush(page, page + kPageSize));
     return 0;
