@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page in which probed instructions run out of line, as a mapping of the program: what is said of it, what may be done to
 // it, and what becomes of the probes when the program drops, covers, moves or removes it [UPR-035]. And a mapping that was
-// writable once, which does not grow together with its neighbours, so nobody looks for probes of it again [UPR-014].
+// writable once, which does not grow together with its neighbours, so nobody looks for probes of it again [UPR-026].
 #include "upr_guest.h"
 
 typedef long (*add_fn)(long);
