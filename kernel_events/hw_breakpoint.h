@@ -124,6 +124,7 @@ class HwBreakpoints {
     bool hw_breakpoint_is_used() const { return constraints_initialized_ && constraints_.is_used(); }
     /// No memory for the accounting at boot: every reservation fails (HWBP-009).
     void constraints_failed() { constraints_initialized_ = false; }
+    RwSem& bp_cpuinfo_sem() { return bp_cpuinfo_sem_; }
     /// The PMU's event_init.
     int register_perf_hw_breakpoint(PerfEvent& bp);
 

@@ -10,7 +10,8 @@
 namespace rkperf::ke {
 
 namespace {
-/// Functions on the way of a probe's own exceptions (NOKPROBE_SYMBOL, noinstr, the entry code).
+/// Functions on the way of a probe's own exceptions (NOKPROBE_SYMBOL, noinstr, the entry code), and behind them those that
+/// trace_kprobe refuses because ftrace has no place in them (within_notrace_func): assembly, all of kernel/trace.
 constexpr std::array kBlacklist{
     KernelSymbol::el0t_64_sync,
     KernelSymbol::el0t_64_sync_handler,
@@ -42,6 +43,29 @@ constexpr std::array kBlacklist{
     KernelSymbol::kretprobe_perf_func,
     KernelSymbol::pre_handler_kretprobe,
     KernelSymbol::trampoline_probe_handler,
+    KernelSymbol::__arch_copy_from_user,
+    KernelSymbol::__arch_copy_to_user,
+    KernelSymbol::__do_sys_perf_event_open,
+    KernelSymbol::__schedule,
+    KernelSymbol::__switch_to,
+    KernelSymbol::bpf_perf_event_output,
+    KernelSymbol::breakpoint_handler,
+    KernelSymbol::clear_page,
+    KernelSymbol::copy_page,
+    KernelSymbol::do_debug_exception,
+    KernelSymbol::irq_work_run,
+    KernelSymbol::perf_syscall_enter,
+    KernelSymbol::perf_syscall_exit,
+    KernelSymbol::perf_trace_add,
+    KernelSymbol::perf_trace_del,
+    KernelSymbol::perf_trace_destroy,
+    KernelSymbol::perf_trace_init,
+    KernelSymbol::reinstall_suspended_bps,
+    KernelSymbol::toggle_bp_registers,
+    KernelSymbol::trace_call_bpf,
+    KernelSymbol::uprobe_dispatcher,
+    KernelSymbol::uretprobe_dispatcher,
+    KernelSymbol::watchpoint_handler,
 };
 /// The second instruction of every function is ftrace's, and no kprobe may take it (check_ftrace_location).
 constexpr std::uint32_t kFtraceOffset = 4;
@@ -57,7 +81,7 @@ std::optional<KernelSymbol> Kprobes::find_symbol(std::string_view name) {
 bool Kprobes::ambiguous(std::string_view name) { return name == info(KernelSymbol::gic_handle_irq).name; }
 
 std::optional<Kprobes::Place> Kprobes::locate(std::uint64_t address) {
-    for (unsigned i = 0; i + 1 < kSymbols; ++i) {
+    for (unsigned i = 0; i < kSymbols; ++i) {
         const auto symbol = static_cast<KernelSymbol>(i);
         const std::uint64_t start = k_.kernel_symbol_address(symbol);
         if (address >= start && address < k_.kernel_symbol_address(static_cast<KernelSymbol>(i + 1)))

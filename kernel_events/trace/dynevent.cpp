@@ -120,7 +120,7 @@ int DynEvents::run(std::string_view line, std::span<DynEventKind* const> kinds) 
 
 int DynEvents::store(std::string_view text, std::span<DynEventKind* const> kinds) {
     constexpr std::size_t kMaxLine = 4094;
-    if (text.empty()) {
+    if (is_truncated(text)) {
         const MutexGuard lock(events_.event_mutex());
         return release_all(kinds);
     }

@@ -14,6 +14,10 @@
 
 namespace rkperf::ke {
 
+/// What a file of tracefs takes when it is opened with O_TRUNC, beside the texts of writes (which may be empty).
+inline constexpr std::string_view kTruncated{};
+inline bool is_truncated(std::string_view text) { return text.data() == nullptr; }
+
 /// struct trace_probe_event with the filter of perf events (struct trace_uprobe_filter): one event, one or more places.
 struct TraceProbeEvent {
     TraceEventCall call;

@@ -108,7 +108,7 @@ std::string TraceEvents::filter_text(const TraceEventCall& call) {
 
 int TraceEvents::store_filter(TraceEventCall& call, std::string_view text) {
     MutexGuard lock(event_mutex());
-    text = trim_end(text);
+    text = trim_end(text.substr(0, text.find('\0')));
     if (trim(text) == "0") {
         if (call.filter) perf_.kernel.synchronize_rcu();
         call.filter = nullptr;
@@ -124,7 +124,7 @@ int TraceEvents::store_system_filter(std::string_view system, std::string_view t
     MutexGuard lock(event_mutex());
     const auto s = systems_.find(system);
     if (s == systems_.end()) return -ENODEV;
-    text = trim_end(text);
+    text = trim_end(text.substr(0, text.find('\0')));
     const bool clear = trim(text) == "0";
     for (const auto& [name, call] : s->second) {
         call->filter = nullptr;
@@ -210,6 +210,7 @@ int TraceEvents::store_system_enable(std::string_view system, bool on) { return 
 
 int TraceEvents::store_set_event(std::string_view text) {
     int result = 0;
+    text = text.substr(0, text.find('\0'));
     for (text = trim(text); !text.empty() && !result; text = trim(text)) {
         const std::size_t end = std::min(text.find_first_of(" \t\n"), text.size());
         std::string_view word = text.substr(0, end);

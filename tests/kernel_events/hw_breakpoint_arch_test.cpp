@@ -512,7 +512,18 @@ TEST_CASE("a CPU that starts or wakes gets what its slots say", "[HWBP-062][HWBP
         CHECK(w.bcr(n) == 0);
         CHECK(w.reg(sysreg::DBGBVR_EL1(n)) == 0);
     }
-    for (unsigned n = 0; n < 4; ++n) CHECK(w.wcr(n) == 0);
+    for (unsigned n = 0; n < 4; ++n) {
+        CHECK(w.wcr(n) == 0);
+        CHECK(w.reg(sysreg::DBGWVR_EL1(n)) == 0);
+    }
+    // Control before value where nothing is to match, value before control where something is.
+    const auto when = [&](SysReg r) {
+        return std::find_if(w.k.debug_writes.begin(), w.k.debug_writes.end(),
+                            [&](const auto& x) { return x.reg == r; });
+    };
+    CHECK(when(sysreg::DBGBVR_EL1(0)) < when(sysreg::DBGBCR_EL1(0)));
+    for (unsigned n = 1; n < 6; ++n) CHECK(when(sysreg::DBGBCR_EL1(n)) < when(sysreg::DBGBVR_EL1(n)));
+    for (unsigned n = 0; n < 4; ++n) CHECK(when(sysreg::DBGWCR_EL1(n)) < when(sysreg::DBGWVR_EL1(n)));
     for (const auto& write : w.k.debug_writes) CHECK(write.reg != sysreg::MDSCR_EL1); // no counting
     CHECK(std::find(w.k.log.begin(), w.k.log.end(), "hw-breakpoint: found 6 breakpoint and 4 watchpoint registers.") !=
           w.k.log.end());

@@ -350,6 +350,24 @@ TEST_CASE("a bp of a CPU is made alone, bps of tasks beside each other; a debugg
             CHECK(hw.dbg_reserve_bp_slot(*e) == 0);
         }
     }
+    RwSem& sem = hw.bp_cpuinfo_sem();
+    sem.down_read(); // somebody makes one of a task
+    CHECK(hw.dbg_release_bp_slot(of_cpu) == -1);
+    CHECK(hw.dbg_reserve_bp_slot(of_cpu) == -1);
+    CHECK(hw.dbg_release_bp_slot(bp) == 0);
+    CHECK(hw.dbg_reserve_bp_slot(bp) == 0);
+    CHECK(w.try_open(bp_attr(HW_BREAKPOINT_X, 0x400000, 4), other.pid) == 0); // beside it
+    CHECK_THROWS_AS(hw.reserve_bp_slot(of_cpu), std::logic_error);            // the fake lock's way to wait
+    sem.up_read();
+    sem.down_write(); // somebody makes one of a CPU
+    for (PerfEvent* e : {&bp, &of_other, &of_cpu}) {
+        CHECK(hw.dbg_release_bp_slot(*e) == -1);
+        CHECK(hw.dbg_reserve_bp_slot(*e) == -1);
+    }
+    CHECK_THROWS_AS(hw.reserve_bp_slot(of_cpu), std::logic_error);
+    sem.up_write();
+    CHECK(hw.dbg_release_bp_slot(of_cpu) == 0);
+    CHECK(hw.dbg_reserve_bp_slot(of_cpu) == 0);
 }
 
 TEST_CASE("removing what was not booked is told and changes nothing", "[HWBP-024]") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/fs/attr_tree.h"
 
+#include "kernel_events/trace/dynevent.h"
 #include "sim/os/fs/tmpfs.h"
 
 namespace rkperf::os {
@@ -79,7 +80,7 @@ int AttrFile::open(const DentryPtr& name, std::uint32_t flags, FileHandle& out) 
 
 int AttrFile::set_size(std::uint64_t) {
     if (style_ == AttrStyle::tracefs && store_) {
-        const std::int64_t r = store_("");
+        const std::int64_t r = store_(ke::kTruncated);
         return r < 0 ? static_cast<int>(r) : 0;
     }
     return 0;

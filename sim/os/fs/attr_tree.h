@@ -16,7 +16,7 @@ enum class AttrStyle : std::uint8_t {
     sysfs,   ///< size 4096; opening against the mode is EACCES even for root; reading or writing without function EIO
     sysctl,  ///< the mode binds root too
     proc,    ///< root may open; writing without function EIO
-    tracefs, ///< root may open; writing without function EINVAL; O_TRUNC stores an empty text
+    tracefs, ///< root may open; writing without function EINVAL; O_TRUNC stores ke::kTruncated
 };
 
 class AttrDir : public Node {

@@ -216,7 +216,7 @@ ShowFn show(std::function<std::string()> fn) {
 void add_buffer_files(AttrFs& fs, const FtracePtr& f, const std::string& path, int cpu) {
     fs.add_file(path + "trace", kReadWrite, show([f, cpu] { return f->buffer().text(cpu, f->kprobes(), f->online()); }),
                 [f, cpu](std::string_view text) {
-                    if (text.empty()) f->buffer().clear(cpu); // O_TRUNC; what is written does nothing
+                    if (ke::is_truncated(text)) f->buffer().clear(cpu); // O_TRUNC; what is written does nothing
                     return static_cast<std::int64_t>(text.size());
                 });
     fs.add_node(path + "trace_pipe", std::make_shared<TracePipeNode<TracePipe>>(fs, f, cpu));
@@ -233,8 +233,8 @@ void add_buffer_files(AttrFs& fs, const FtracePtr& f, const std::string& path, i
 
 void add_switches(AttrFs& fs, const FtracePtr& f) {
     fs.add_file("tracing_on", kReadWrite, show([f]() -> std::string { return f->buffer().tracing_on ? "1\n" : "0\n"; }),
-                taking_switch([f](bool on) {
-                    f->buffer().tracing_on = on;
+                taking_number(~0ull, [f](std::uint64_t on) {
+                    f->buffer().tracing_on = on != 0;
                     if (!on) f->readers.wake_up_all();
                     return 0;
                 }));

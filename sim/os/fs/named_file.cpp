@@ -134,13 +134,13 @@ class TextFile final : public NamedFile {
     }
     std::int64_t write(std::span<const std::uint8_t> from) override {
         if (!store_) return rules_.no_write;
-        const std::int64_t n = store_({reinterpret_cast<const char*>(from.data()), from.size()});
+        const std::int64_t n = store_(text_of(from));
         if (n > 0) pos += static_cast<std::uint64_t>(n);
         return n;
     }
     std::int64_t pwrite(std::span<const std::uint8_t> from, std::uint64_t) override {
         if (!store_) return rules_.no_write;
-        return store_({reinterpret_cast<const char*>(from.data()), from.size()});
+        return store_(text_of(from));
     }
     std::int64_t lseek(std::int64_t offset, int whence) override {
         if (whence != SEEK_SET && whence != SEEK_CUR) return -EINVAL;
@@ -150,6 +150,11 @@ class TextFile final : public NamedFile {
     }
 
   private:
+    /// Never null, so that a write of nothing is told from a truncation.
+    static std::string_view text_of(std::span<const std::uint8_t> from) {
+        return from.empty() ? std::string_view("")
+                            : std::string_view(reinterpret_cast<const char*>(from.data()), from.size());
+    }
     ShowFn show_;
     StoreFn store_;
     TextRules rules_;

@@ -35,11 +35,10 @@ Usage usage_of(Kernel& k, const AddressSpace& as, const Vma& v) {
     Inode* inode = v.file ? v.file->inode() : nullptr;
     for (std::uint64_t a = v.start; a < v.end; a += kPageSize) {
         const auto pa = as.lookup(a, false);
-        if (!pa || *pa == k.zero_page() || v.ops || v.kind == VmaKind::special)
-            continue; // none of them is an ordinary page
+        if (!pa || *pa == k.zero_page() || v.ops) continue; // none of them is an ordinary page
         Inode::Cached cached;
         if (inode) cached = inode->cached(v.pgoff + ((a - v.start) >> kPageShift));
-        const bool of_file = cached.page == *pa;
+        const bool of_file = cached.page == *pa || v.kind == VmaKind::special; // the kernel's: clean, nobody's own
         const std::uint64_t references = k.pages().refs(*pa),
                             mappings = std::max<std::uint64_t>(references - of_file, 1);
         const bool dirty = !of_file || cached.dirty;
@@ -101,13 +100,15 @@ std::string flags_of(const Vma& v) {
     flag(shared && writable_file, "ms");
     flag(v.map_flags & MAP_GROWSDOWN, "gd");
     flag(v.map_flags & MAP_LOCKED, "lo");
+    flag(v.io, "io");
     flag(v.read_hint == ReadHint::sequential, "sr");
     flag(v.read_hint == ReadHint::random, "rr");
     flag(v.dont_copy, "dc");
     flag(v.dont_expand, "de");
-    flag(!shared && (v.prot & PROT_WRITE || v.anon_vma), "ac"); // accounted since it could be written
-    flag(v.dont_dump, "dd");
+    flag(v.accounted, "ac");
+    flag(v.no_reserve, "nr");
     flag(v.wipe_on_fork, "wf");
+    flag(v.dont_dump, "dd");
     return s;
 }
 

@@ -106,7 +106,10 @@ class EventDir final : public LazyDir {
         if (name == "id")
             return file(kRead, showing([](const TraceEventCall& c) { return std::to_string(c.type) + "\n"; }));
         if (name == "hist") return file(kRead, constant(""));
-        if (name == "trigger") return file(kReadWrite, constant(kTriggers)); // writing one is refused: EINVAL
+        if (name == "trigger")
+            return file(kReadWrite, constant(kTriggers), taking([](std::string_view text) {
+                            return text.empty() ? 0 : -EINVAL; // there are no triggers here
+                        }));
         if (name == "enable")
             return file(kReadWrite,
                         showing([](const TraceEventCall& c) { return std::string(c.enabled ? "1\n" : "0\n"); }),
@@ -227,7 +230,8 @@ void add_event_lists(AttrFs& fs, Kernel& k) {
         [&k](std::string_view text) -> std::int64_t {
             // O_TRUNC alone clears the list.
             TraceEvents& events = k.perf().trace_events();
-            const int error = text.empty() ? events.store_system_enable({}, false) : events.store_set_event(text);
+            const int error =
+                ke::is_truncated(text) ? events.store_system_enable({}, false) : events.store_set_event(text);
             return error ? error : static_cast<std::int64_t>(text.size());
         });
     fs.add_file(
@@ -237,7 +241,7 @@ void add_event_lists(AttrFs& fs, Kernel& k) {
             return 0;
         },
         [&k](std::string_view text) -> std::int64_t {
-            if (text.empty()) k.perf().trace_events().clear_error_log();
+            if (ke::is_truncated(text)) k.perf().trace_events().clear_error_log();
             return static_cast<std::int64_t>(text.size());
         });
     fs.add_file("printk_formats", kRead, constant(ke::Tracepoints::printk_formats()));

@@ -2,10 +2,10 @@
 // What the files of tracefs have in common: how they show constants and take settings.
 #pragma once
 
+#include "kernel_events/trace/dynevent.h"
 #include "sim/os/fs/attr_tree.h"
 
 #include <cctype>
-#include <charconv>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -28,20 +28,20 @@ inline std::string_view trim(std::string_view s) {
 /// A store function from one that takes a text; opening with O_TRUNC alone changes nothing.
 inline StoreFn taking(std::function<int(std::string_view)> fn) {
     return [fn = std::move(fn)](std::string_view text) -> std::int64_t {
-        if (text.empty()) return 0;
+        if (ke::is_truncated(text)) return 0;
         const int error = fn(text);
         return error ? error : static_cast<std::int64_t>(text.size());
     };
 }
 
-/// A store function for numbers up to `max`; -EINVAL otherwise.
+/// A store function for numbers up to `max`, -EINVAL beyond (kstrtoul_from_user).
 inline StoreFn taking_number(std::uint64_t max, std::function<int(std::uint64_t)> fn) {
     return taking([max, fn = std::move(fn)](std::string_view text) {
-        text = trim(text);
+        constexpr std::size_t kLongest = 66;
+        text = text.substr(0, kLongest);
         std::uint64_t value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (error != std::errc{} || end != text.data() + text.size() || value > max) return -EINVAL;
-        return fn(value);
+        if (const int e = ke::kstrtoul(text.substr(0, text.find('\0')), 10, value)) return e;
+        return value > max ? -EINVAL : fn(value);
     });
 }
 

@@ -21,6 +21,7 @@ AddressSpace::AddressSpace(Kernel& k) : os_(k), mmap_lock_(k), table_(k.pages())
 
 AddressSpace::~AddressSpace() {
     table_.for_each(0, 1ull << 48, [&](std::uint64_t, std::uint64_t& pte) { put_page(pte); });
+    drop_xol_page();
     os_.sched().forget(*this);
 }
 
@@ -183,35 +184,67 @@ bool can_merge(const Vma& a, const Vma& b) {
         return false;
     if (a.name != b.name || a.file != b.file || a.dont_copy != b.dont_copy || a.wipe_on_fork != b.wipe_on_fork)
         return false;
-    if (a.read_hint != b.read_hint) return false;
+    if (a.read_hint != b.read_hint || a.accounted != b.accounted || a.no_reserve != b.no_reserve) return false;
+    if (a.dont_dump != b.dont_dump || a.max_prot != b.max_prot) return false;
     if (a.map_flags & MAP_GROWSDOWN) return false;
     return !a.file || a.pgoff + ((a.end - a.start) >> kPageShift) == b.pgoff;
 }
+/// is_mergeable_anon_vma: a neighbour without one does not take pages of its own in, one that came by fork none without.
+bool can_merge_anon(std::uint32_t anon_vma, const Vma& neighbour) {
+    return anon_vma == neighbour.anon_vma || (!anon_vma && !neighbour.anon_forked);
+}
+/// anon_vma_compatible: what differs may be made equal by mprotect.
+bool anon_compatible(const Vma& a, Vma b) {
+    b.prot = a.prot;
+    return can_merge(a, b);
+}
 } // namespace
 
-AddressSpace::Iter AddressSpace::merge(Iter it) {
-    if (auto next = std::next(it); next != vmas_.end() && can_merge(it->second, next->second)) {
-        it->second.end = next->second.end;
-        it->second.anon_vma |= next->second.anon_vma;
+void AddressSpace::anon_vma_prepare(Vma& v) {
+    if (v.anon_vma) return;
+    const auto it = vmas_.find(v.start);
+    const auto reuse = [&v](const Vma& other) {
+        if (!other.anon_forked) v.anon_vma = other.anon_vma;
+    };
+    if (const auto next = std::next(it); next != vmas_.end() && anon_compatible(v, next->second)) reuse(next->second);
+    if (!v.anon_vma && it != vmas_.begin() && anon_compatible(std::prev(it)->second, v)) reuse(std::prev(it)->second);
+    if (!v.anon_vma) v.anon_vma = ++last_anon_vma_;
+}
+
+void AddressSpace::absorb(Vma& into, const Vma& gone) {
+    into.end = gone.end;
+    if (!into.anon_vma) into.anon_vma = gone.anon_vma, into.anon_forked = gone.anon_forked;
+}
+
+AddressSpace::Iter AddressSpace::merge(Iter it, bool next_first) {
+    const Iter next = std::next(it), prev = it == vmas_.begin() ? it : std::prev(it);
+    const std::uint32_t own = it->second.anon_vma;
+    bool with_next = next != vmas_.end() && can_merge(it->second, next->second) && can_merge_anon(own, next->second);
+    bool with_prev = prev != it && can_merge(prev->second, it->second) && can_merge_anon(own, prev->second);
+    if (with_next && with_prev) {
+        const std::uint32_t a = prev->second.anon_vma, b = next->second.anon_vma;
+        if (next_first)
+            with_prev = can_merge_anon(b, prev->second);
+        else
+            with_next = !a || !b || a == b;
+    }
+    if (with_next) {
+        absorb(it->second, next->second);
         vmas_.erase(next);
-        tell_uprobes(it->second);
     }
-    if (it != vmas_.begin()) {
-        auto prev = std::prev(it);
-        if (can_merge(prev->second, it->second)) {
-            prev->second.end = it->second.end;
-            prev->second.anon_vma |= it->second.anon_vma;
-            vmas_.erase(it);
-            tell_uprobes(prev->second);
-            return prev;
-        }
+    if (with_prev) {
+        absorb(prev->second, it->second);
+        vmas_.erase(it);
+        it = prev;
     }
+    if (with_next || with_prev) tell_uprobes(it->second);
     return it;
 }
 
 AddressSpace::Iter AddressSpace::insert(Vma v) {
     const std::uint64_t start = v.start;
-    return merge(vmas_.emplace(start, std::move(v)).first);
+    v.account();
+    return merge(vmas_.emplace(start, std::move(v)).first, true);
 }
 
 void AddressSpace::unmap_all() {
@@ -219,6 +252,7 @@ void AddressSpace::unmap_all() {
     os_.uprobes().uprobe_clear_state(*this);
     const ke::MutexGuard lock(mmap_lock_);
     if (!vmas_.empty()) remove_range(0, 1ull << 48);
+    drop_xol_page();
     start_brk = cur_brk = 0;
 }
 
@@ -239,6 +273,7 @@ std::shared_ptr<AddressSpace> AddressSpace::fork() {
         if (v.dont_copy) continue;
         Vma copy = v;
         copy.map_flags &= ~static_cast<std::uint32_t>(MAP_LOCKED);
+        if (v.anon_vma) copy.anon_vma = ++child->last_anon_vma_, copy.anon_forked = true; // anon_vma_fork
         if (v.ops) {
             copy.request = std::make_shared<VmaRequest>(copy, child.get());
             copy.ops->mmap_open(*copy.request);

@@ -41,8 +41,17 @@ struct Vma {
     std::shared_ptr<ke::MmapRequest> request; ///< what ops saw
     std::uint32_t max_prot{7};                ///< mprotect may not exceed it
     bool dont_copy{}, dont_expand{}, dont_dump{}, wipe_on_fork{};
-    bool anon_vma{}; ///< it has had pages of its own: fork copies its page table, and else leaves the pages to faults
+    bool io{};         ///< VM_IO: not for others, no ordinary memory
+    bool no_reserve{}; ///< VM_NORESERVE
+    bool accounted{};  ///< VM_ACCOUNT: it could be written once; such mappings do not grow together with others
+    /// Which struct anon_vma, 0: none. With one it has had pages of its own: fork copies its page table, and else leaves the
+    /// pages to faults. Mappings with different ones do not grow together.
+    std::uint32_t anon_vma{};
+    bool anon_forked{}; ///< its anon_vma_chain has more than one link: it came from a parent that had one
     ReadHint read_hint{ReadHint::normal};
+
+    /// accountable_mapping: what is private and can be written now counts from now on.
+    void account() { accounted |= (prot & 2) && !(map_flags & 1) && !no_reserve; }
 };
 
 /// Why a fault could not be resolved.
@@ -173,7 +182,11 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     std::uint32_t zap(std::uint64_t start, std::uint64_t end);
     std::uint32_t flush(std::uint64_t start, std::uint64_t end);
     Iter insert(Vma v);
-    Iter merge(Iter it);
+    /// vma_merge: with the one before and the one behind, where flags, file and anon_vma allow. If these two cannot go together
+    /// it is the one before, for a new mapping (`next_first`) the one behind.
+    Iter merge(Iter it, bool next_first = false);
+    void anon_vma_prepare(Vma& v);
+    void absorb(Vma& into, const Vma& gone);
     bool expand_stack(std::uint64_t addr);
     /// What a fault found; it must be the same when the page is installed.
     struct Found {
@@ -212,6 +225,7 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     void sync_icache(PhysAddr pa);
     /// Drops the reference that a present entry holds. A page that goes for good takes along what was decoded from it.
     void put_page(std::uint64_t pte);
+    void drop_xol_page();
 
     Kernel& os_;
     KernelMutex mmap_lock_; ///< held by whoever changes mappings; faults only look, and look again before they install
@@ -220,6 +234,8 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     std::map<std::uint64_t, Vma> vmas_;
     std::uint64_t rss_{}, hiwater_rss_{}, hiwater_vm_{}; ///< the latter as of the last removal
     bool unmapping_{};                                   ///< its last user has gone
+    std::uint32_t last_anon_vma_{};
+    PhysAddr xol_page_{0}; ///< [uprobes]' page, which stays when the mapping loses it
 };
 
 } // namespace rkperf::os

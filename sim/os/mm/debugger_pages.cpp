@@ -64,7 +64,7 @@ std::optional<PhysAddr> AddressSpace::poke_page(std::uint64_t addr) {
         ++rss_;
     }
     *pte = d::page(pa, attributes(v->prot, v->prot & PROT_WRITE));
-    vmas_.find(v->start)->second.anon_vma = true;
+    anon_vma_prepare(vmas_.find(v->start)->second);
     sync_icache(pa);
     if (present) flush(page, page + kPageSize);
     return pa;

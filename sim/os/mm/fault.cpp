@@ -119,7 +119,7 @@ AddressSpace::Step AddressSpace::install(const Found& found, std::uint64_t page,
         os_.pages().put(pa);
         return Step::again;
     }
-    if (own) vmas_.find(v->start)->second.anon_vma = true;
+    if (own) anon_vma_prepare(vmas_.find(v->start)->second);
     if (had) put_page(found.pte);
     *pte = d::page(pa, attributes(found.prot, writable));
     if (!had) {
@@ -219,6 +219,11 @@ AddressSpace::Step AddressSpace::fault_in(const Found& v, std::uint64_t page, bo
         // Present without the right to read or execute it, which the mapping has got since.
         pages.get(old);
         return install(v, page, old, false);
+    }
+    if (v.kind == VmaKind::special) {
+        Frame f(os_, KernelSymbol::__do_fault);
+        pages.get(xol_page_);
+        return install(v, page, xol_page_, false);
     }
     if (v.kind == VmaKind::vdso || v.kind == VmaKind::vvar) {
         const PhysAddr pa = v.kind == VmaKind::vdso ? os_.vdso().text(index) : os_.vdso().data(index);

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace rkperf::os {
 
@@ -73,6 +74,7 @@ std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int pr
         v.map_flags |= MAP_LOCKED;
     }
     if (flags & MAP_GROWSDOWN) v.map_flags |= MAP_GROWSDOWN;
+    v.no_reserve = flags & kNoReserve;
     if (file && !(flags & MAP_ANONYMOUS)) {
         if (shared && (prot & PROT_WRITE) && !file->writable()) return -EACCES;
         if (!file->readable()) return -EACCES;
@@ -194,6 +196,7 @@ std::int64_t AddressSpace::mprotect(std::uint64_t addr, std::uint64_t length, in
         at = it->second.end;
         it->second.prot = static_cast<std::uint32_t>(prot);
         Vma& v = it->second;
+        v.account();
         const bool shared = v.map_flags & MAP_SHARED;
         std::uint32_t n = 0;
         table_.for_each(v.start, v.end, [&](std::uint64_t, std::uint64_t& pte) {
@@ -275,34 +278,38 @@ std::int64_t AddressSpace::mremap(std::uint64_t old_addr, std::uint64_t old_len,
 
 std::int64_t AddressSpace::move_mapping(std::uint64_t old_addr, std::uint64_t old_len, std::uint64_t to,
                                         std::uint64_t new_len, bool keep_old) {
-    auto it = std::prev(vmas_.upper_bound(old_addr));
-    Vma moved = it->second;
+    Vma moved = std::prev(vmas_.upper_bound(old_addr))->second;
     moved.pgoff += (old_addr - moved.start) >> kPageShift;
-    if (!old_len || keep_old) {
-        // A second mapping: of the same shared pages, or one that takes the pages and leaves an empty one behind.
-        if (keep_old) moved.map_flags &= ~static_cast<std::uint32_t>(MAP_LOCKED);
-    } else {
-        if (it->second.start < old_addr) it = split(it, old_addr);
-        if (it->second.end > old_addr + old_len) split(it, old_addr + old_len);
-        moved = it->second;
-    }
+    // Without an old length it is a second mapping of the same shared pages.
+    if (keep_old) moved.map_flags &= ~static_cast<std::uint32_t>(MAP_LOCKED);
     moved.start = to;
     moved.end = to + new_len;
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> entries;
-    table_.for_each(old_addr, old_addr + old_len, [&](std::uint64_t va, std::uint64_t& pte) {
-        entries.emplace_back(va, pte);
-        pte = 0;
-    });
-    for (const auto& [va, pte] : entries) *table_.entry(va - old_addr + to, true) = pte;
-    std::uint32_t cost = static_cast<std::uint32_t>(entries.size()) * kMoveCost;
-    if (old_len && !keep_old) vmas_.erase(it);
-    if (old_len) cost += flush(old_addr, old_addr + old_len);
     const std::shared_ptr<ke::MmapRequest> old_request = moved.request;
     if (moved.ops) moved.request = std::make_shared<VmaRequest>(moved, this);
     const std::shared_ptr<ke::MmapRequest> request = moved.request;
     ke::FileOperations* const ops = moved.ops;
     const FileHandle file = moved.file; // keeps ops
+    // First the mapping, then its pages as they are, then the old one is cut out: who looks for probes in what grows or is
+    // split finds none of the pages under way.
     insert(std::move(moved));
+    std::uint32_t cost = 0;
+    table_.for_each(old_addr, old_addr + old_len, [&](std::uint64_t va, std::uint64_t& pte) {
+        const std::uint64_t taken = std::exchange(pte, 0);
+        std::uint64_t& entry = *table_.entry(va - old_addr + to, true);
+        if (mem::desc::is_valid(entry)) put_page(entry), --rss_;
+        entry = taken;
+        cost += kMoveCost;
+    });
+    if (old_len) cost += flush(old_addr, old_addr + old_len);
+    if (old_len && !keep_old) {
+        auto it = std::prev(vmas_.upper_bound(old_addr));
+        if (it->second.start < old_addr) it = split(it, old_addr);
+        if (it->second.end > old_addr + old_len) split(it, old_addr + old_len);
+        if (it->second.file)
+            os_.uprobes().uprobe_munmap(*this, uprobe_vma(it->second), it->second.start, it->second.end);
+        vmas_.erase(it);
+        cost += zap(old_addr, old_addr + old_len);
+    }
     os_.charge(cost);
     if (ops) {
         ops->mmap_open(*request);
@@ -358,7 +365,8 @@ std::int64_t AddressSpace::madvise(std::uint64_t addr, std::uint64_t length, int
             case MADV_DONTNEED:
             case MADV_FREE:
                 if (v.map_flags & MAP_LOCKED) return -EINVAL;
-                if (advice == MADV_FREE && (v.file || v.ops)) return -EINVAL;
+                if (advice == MADV_FREE && (v.file || v.kind != VmaKind::anonymous)) return -EINVAL;
+                if (v.kind == VmaKind::vvar) return -EINVAL;
                 if (!v.ops) os_.charge(zap(at, part_end));
                 break;
             case MADV_REMOVE:
@@ -374,6 +382,7 @@ std::int64_t AddressSpace::madvise(std::uint64_t addr, std::uint64_t length, int
             case MADV_KEEPONFORK: {
                 if (advice == MADV_WIPEONFORK && (v.file || (v.map_flags & MAP_SHARED))) return -EINVAL;
                 if (advice == MADV_DODUMP && v.dont_expand) return -EINVAL;
+                if (advice == MADV_DOFORK && v.io) return -EINVAL;
                 if (!may_split(at, part_end)) return -EINVAL;
                 if (it->second.start < at) it = split(it, at);
                 if (it->second.end > part_end) split(it, part_end);
@@ -402,6 +411,7 @@ std::int64_t AddressSpace::madvise(std::uint64_t addr, std::uint64_t length, int
                 break;
             case MADV_POPULATE_READ:
             case MADV_POPULATE_WRITE:
+                if (v.io || v.kind == VmaKind::vvar) return -EINVAL;
                 for (std::uint64_t a = at; a < part_end; a += kPageSize) {
                     const bool write = advice == MADV_POPULATE_WRITE;
                     if (!lookup(a, write) && handle_fault(a, write, false, FaultBy::populate).signal) return -EFAULT;

@@ -105,7 +105,7 @@ int AddressSpace::replace_page(std::uint64_t address, std::uint32_t opcode, bool
     // A page of its own, but no right to write that the mapping did not have.
     put_page(*pte);
     *pte = d::page(fresh, attributes(v->prot, v->prot & PROT_WRITE));
-    vmas_.find(v->start)->second.anon_vma = true;
+    anon_vma_prepare(vmas_.find(v->start)->second);
     sync_icache(fresh);
     os_.charge(flush(page, page + kPageSize));
     return 0;
@@ -145,7 +145,7 @@ std::int64_t AddressSpace::install_xol_page(std::uint64_t hint) {
     v.map_flags = MAP_PRIVATE;
     v.name = "[uprobes]";
     v.kind = VmaKind::special;
-    v.dont_copy = v.dont_expand = v.dont_dump = true;
+    v.dont_copy = v.dont_expand = v.io = true;
     const PhysAddr page = os_.pages().alloc(Gfp::zeroed);
     if (!page.v) return -ENOMEM;
     std::memcpy(os_.pages().host(page), &ke::UPROBE_SWBP_INSN, sizeof ke::UPROBE_SWBP_INSN);
@@ -156,6 +156,8 @@ std::int64_t AddressSpace::install_xol_page(std::uint64_t hint) {
         os_.pages().put(page);
         return -ENOMEM;
     }
+    xol_page_ = page;
+    os_.pages().get(page);
     *pte = d::page(page, attributes(v.prot, false));
     ++rss_;
     const Iter it = insert(std::move(v));
@@ -164,18 +166,23 @@ std::int64_t AddressSpace::install_xol_page(std::uint64_t hint) {
 }
 
 void AddressSpace::write_xol(std::uint64_t address, std::uint32_t insn) {
-    const auto pa = lookup(address, false);
-    if (!pa) return;
-    std::uint8_t* host = os_.memory().host(*pa);
+    // Into the page, whatever is mapped at its address by now.
+    const PhysAddr pa(xol_page_.v + (address & ~kPageMask));
+    std::uint8_t* host = os_.memory().host(pa);
     if (std::memcmp(host, &insn, sizeof insn) == 0) {
         // Most often the slot holds it already. The lines are invalidated all the same; what was decoded stays right.
-        os_.core().kernel_access(*pa, sizeof insn, false);
-        for (int c = 0; c < os_.num_cpus(); ++c) os_.pcpu(c).core->memory().invalidate_icache_line(*pa);
+        os_.core().kernel_access(pa, sizeof insn, false);
+        for (int c = 0; c < os_.num_cpus(); ++c) os_.pcpu(c).core->memory().invalidate_icache_line(pa);
         return;
     }
     std::memcpy(host, &insn, sizeof insn);
-    os_.core().kernel_access(*pa, sizeof insn, true);
-    sync_icache(*pa);
+    os_.core().kernel_access(pa, sizeof insn, true);
+    sync_icache(pa);
+}
+
+void AddressSpace::drop_xol_page() {
+    if (xol_page_.v) os_.pages().put(xol_page_);
+    xol_page_ = PhysAddr(0);
 }
 
 } // namespace rkperf::os

@@ -15,6 +15,8 @@ namespace {
 /// Bits of pstate that a debugger may not set: they are RES0 in SPSR_EL1, or the kernel's.
 constexpr std::uint64_t kPstateRes0 = ~0xffffffffull | 0x0c000000 | 0x00c00000 | 0x001fe000 | 0x20;
 constexpr std::uint64_t kFlags = 0xf0000000, kModeMask = 0x1f, kDaif = 0x3c0;
+/// TCO, DIT, SSBS, BTYPE: a debugger reads back what it wrote, until the task runs.
+constexpr std::uint64_t kKept = 0x03001c00;
 
 using Bytes = std::vector<std::uint8_t>;
 /// Instructions beyond the system call and the copy (measured with NT_PRSTATUS: 2068 and 1517 in all).
@@ -32,7 +34,7 @@ int gpr_get(Kernel& k, Task& t, Bytes& out) {
     std::copy_n(u.x, 31, g.regs);
     g.sp = u.sp;
     g.pc = u.pc;
-    g.pstate = (u.nzcv & kFlags) | (t.pt_regs.pstate & spsr::SS);
+    g.pstate = (u.nzcv & kFlags) | (t.pt_regs.pstate & (spsr::SS | kKept));
     std::memcpy(out.data(), &g, out.size());
     return 0;
 }
@@ -55,7 +57,7 @@ int gpr_set(Kernel& k, Task& t, const Bytes& in) {
     std::copy_n(g.regs, 31, t.pt_regs.regs);
     t.pt_regs.sp = g.sp;
     t.pt_regs.pc = g.pc;
-    t.pt_regs.pstate = u.nzcv;
+    t.pt_regs.pstate = g.pstate & (kFlags | kKept);
     k.perf().debug_monitors().user_regs_reset_single_step(t.pt_regs, t);
     return 0;
 }
@@ -146,6 +148,7 @@ constexpr Regset kRegsets[] = {
     {kHwBreak, 66, 4, hw_get<kHwBreak>, hw_set<kHwBreak>},
     {kHwWatch, 66, 4, hw_get<kHwWatch>, hw_set<kHwWatch>},
     {0x404 /* NT_ARM_SYSTEM_CALL */, 1, 4, system_call_get, system_call_set},
+    {0x406 /* NT_ARM_PAC_MASK */, 2, 8, nullptr, nullptr}, // these cores have none, and nobody sets it
 };
 
 } // namespace
@@ -158,6 +161,8 @@ std::int64_t ptrace_regset(Kernel& k, Task& child, bool set, std::uint32_t note,
     const auto r =
         std::find_if(std::begin(kRegsets), std::end(kRegsets), [&](const Regset& x) { return x.note == note; });
     if (r == std::end(kRegsets) || iov.length % r->size) return -EINVAL;
+    if (set && !r->set) return -EOPNOTSUPP;
+    if (!set && !r->get) return -EINVAL;
     k.charge(set ? kSetCost : kGetCost);
     Bytes bytes(std::min<std::uint64_t>(iov.length, std::uint64_t{r->n} * r->size));
     if (set) {

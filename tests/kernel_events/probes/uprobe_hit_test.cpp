@@ -624,6 +624,23 @@ TEST_CASE("exec and exit free what the task had", "[UPR-034]") {
     w.u.uprobe_free_utask(w.task);
 }
 
+TEST_CASE("A task's return instances and the uprobe under it go with the task", "[UPR-034]") {
+    Hit w;
+    const long before = w.file.use_count();
+    {
+        Counter a(true);
+        REQUIRE(w.add(a, 8) == 0);
+        w.call(8, 0x9000, kCaller);
+        w.call(8, 0x8f00, kCaller + 16);
+        REQUIRE(w.depth() == 2);
+        w.remove(a, 8);
+        CHECK(w.file.use_count() > before); // kept for the returns that are due
+    }
+    w.u.uprobe_free_utask(w.task);
+    CHECK(w.depth() == 0);
+    CHECK(w.file.use_count() == before);
+}
+
 TEST_CASE("A hundred tasks hit one probe, none is lost", "[UPR-049]") {
     Hit w;
     Counter a;
