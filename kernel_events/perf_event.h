@@ -14,6 +14,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -294,10 +295,14 @@ struct PerfCpuContext {
 
 /// One node of the device tree that describes a core PMU.
 struct PmuNode {
-    std::string name; ///< PMU name in perf: "armv8_pmuv3", "armv8_cortex_a55", "armv8_cortex_a76"
-    CpuMask cpus{};
-    unsigned intid{23}; ///< PPI 7
-    int probe_cpu{0};   ///< CPU on which the driver reads PMCEID
+    static constexpr int kBadPhandle = -1;
+
+    std::string name;                     ///< PMU name in perf: "armv8_pmuv3", "armv8_cortex_a55", "armv8_cortex_a76"
+    CpuMask partition{};                  ///< if the interrupt is a PPI: the CPUs whose it is
+    std::vector<unsigned> interrupts{23}; ///< INTIDs; PPI 7. 0: one that cannot be had
+    int probe_cpu{0};                     ///< CPU on which the driver reads PMCEID
+    /// The property interrupt-affinity: for each interrupt the CPU it comes from, or kBadPhandle.
+    std::optional<std::vector<int>> interrupt_affinity{};
 };
 
 struct PerfConfig {
