@@ -174,6 +174,7 @@ void TraceEvents::perf_tp_event(TraceEventCall& call, std::uint64_t count, const
 }
 
 void TraceEvents::write_ftrace(TraceEventCall& call, std::span<const std::uint8_t> record) {
+    if (pids_.ignores(call, record, perf_.kernel.current() ? perf_.kernel.current()->pid : 0)) return;
     if (!call.filter || call.filter->match(perf_.kernel, record)) buffer_->write(record);
 }
 

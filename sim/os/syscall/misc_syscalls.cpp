@@ -341,7 +341,7 @@ std::int64_t sys_prctl(Kernel& k, Task& t, const SyscallArgs& a) {
         case 0x59616d61: return 0;       // PR_SET_PTRACER without Yama's restriction
         case 0x53564d41: return -EINVAL; // PR_SET_VMA: the kernel is built without names for anonymous memory
         default:
-            k.pr_info("prctl: option " + std::to_string(static_cast<int>(a[0])) + " is not implemented: EINVAL");
+            k.pr_info_once("prctl: option " + std::to_string(static_cast<int>(a[0])) + " is not implemented: EINVAL");
             return -EINVAL;
     }
 }
