@@ -210,6 +210,7 @@ struct Perf::Impl {
     std::vector<std::unique_ptr<std::array<PerfCpuContext, kMaxCpus>>> cpu_contexts;
     std::array<std::array<PerfCpuContext, kMaxCpus>*, 2> shared_cpu_contexts{}; ///< hardware, software
     std::array<class ArmPmu*, kMaxCpus> cpu_armpmu{};                           ///< whose interrupt it is on each CPU
+    std::array<unsigned, kMaxCpus> armpmu_cpu_irq{};                            ///< which it is, if requested
     bool armpmu_has_nmi{};                                                      ///< and that it is an NMI
     /// Factors of local_clock: ns = cycles of CNTVCT_EL0 * mult >> shift. mult 0: unknown.
     struct SchedClock {
@@ -401,7 +402,7 @@ struct Perf::Impl {
     bool perf_rotate_context(PerfCpuContext& cpuctx);
 
     // --- core/pmu.cpp ---
-    int perf_pmu_register(std::unique_ptr<Pmu> pmu, std::string name, int type); ///< type -1: any free one
+    int perf_pmu_register(std::unique_ptr<Pmu>&& pmu, std::string name, int type); ///< type -1: any free one
     void perf_pmu_disable(Pmu& pmu);
     void perf_pmu_enable(Pmu& pmu);
     void pmu_dev_alloc(Pmu& pmu); ///< files below /sys/bus/event_source/devices

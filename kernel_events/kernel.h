@@ -371,6 +371,17 @@ class Kernel {
     }
     virtual void enable_percpu_nmi(unsigned intid) { enable_percpu_irq(intid); }
     virtual void disable_percpu_nmi(unsigned intid) { disable_percpu_irq(intid); }
+    /// Is it an interrupt that each CPU has one of (a PPI)?
+    virtual bool irq_is_percpu_devid(unsigned intid) { return intid < 32; }
+    /// Shared interrupts (SPIs). The CPU that gets it; it stays disabled when it is requested (IRQF_NO_AUTOEN).
+    virtual int irq_force_affinity(unsigned intid, int cpu) = 0;
+    virtual int request_irq(unsigned intid, std::string_view name, std::function<bool(PtRegs&)> handler) = 0;
+    /// -EINVAL from a kernel without NMIs.
+    virtual int request_nmi(unsigned intid, std::string_view name, std::function<bool(PtRegs&)> handler) = 0;
+    virtual void enable_irq(unsigned intid) = 0;
+    virtual void disable_irq(unsigned intid) = 0;
+    /// Of either kind; nobody has it enabled any more.
+    virtual void free_irq(unsigned intid) = 0;
 
     // --- tasks ---
     virtual TaskBase* find_task_by_vpid(std::int32_t pid) = 0; ///< takes a reference, or null

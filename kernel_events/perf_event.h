@@ -14,6 +14,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -135,6 +136,18 @@ struct PerfEvent : EventLinks {
     int refcount{1};
 };
 
+/// Puts `n` bytes of a source at `dst`, after the `off` bytes that came before; `src` is always the source's beginning.
+/// Returns how many bytes it did not put (perf_copy_f).
+using PerfCopy = std::function<std::size_t(std::uint8_t* dst, const void* src, std::size_t off, std::size_t n)>;
+
+/// A piece of raw data: bytes, or a source that is copied in its own way.
+struct PerfRawFrag {
+    const void* data{};
+    std::uint32_t size{};
+    const PerfRawFrag* next{};
+    PerfCopy copy{};
+};
+
 /// struct perf_sample_data: what a source of samples has filled so far.
 struct PerfSampleData {
     std::uint64_t sample_flags{}; ///< PERF_SAMPLE_* bits already provided
@@ -143,7 +156,7 @@ struct PerfSampleData {
     std::uint64_t type{}, ip{}, id{}, stream_id{}, time{};
     std::uint32_t pid{}, tid{}, cpu{};
     std::vector<std::uint64_t> callchain;
-    const std::vector<std::uint8_t>* raw{};
+    const PerfRawFrag* raw{};
     std::uint64_t regs_user_abi{}, regs_intr_abi{};
     PtRegs* regs_user{};
     PtRegs* regs_intr{};
@@ -282,10 +295,14 @@ struct PerfCpuContext {
 
 /// One node of the device tree that describes a core PMU.
 struct PmuNode {
-    std::string name; ///< PMU name in perf: "armv8_pmuv3", "armv8_cortex_a55", "armv8_cortex_a76"
-    CpuMask cpus{};
-    unsigned intid{23}; ///< PPI 7
-    int probe_cpu{0};   ///< CPU on which the driver reads PMCEID
+    static constexpr int kBadPhandle = -1;
+
+    std::string name;                     ///< PMU name in perf: "armv8_pmuv3", "armv8_cortex_a55", "armv8_cortex_a76"
+    CpuMask partition{};                  ///< if the interrupt is a PPI: the CPUs whose it is
+    std::vector<unsigned> interrupts{23}; ///< INTIDs; PPI 7. 0: one that cannot be had
+    int probe_cpu{0};                     ///< CPU on which the driver reads PMCEID
+    /// The property interrupt-affinity: for each interrupt the CPU it comes from, or kBadPhandle.
+    std::optional<std::vector<int>> interrupt_affinity{};
 };
 
 struct PerfConfig {

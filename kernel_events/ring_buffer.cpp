@@ -167,6 +167,21 @@ void output_copy(PerfOutputHandle& handle, const void* from, std::size_t n) {
     }
 }
 
+/// Copies parts that each lie in one page of the buffer: `copy` (dst, bytes before, length) says how many bytes it has not
+/// put. What it has put goes to the page; a part that is not complete ends the copy. Returns how many bytes are missing.
+template <class Copy>
+std::size_t output_parts(PerfOutputHandle& handle, const std::size_t n, Copy copy) {
+    std::array<std::uint8_t, kPageSize> bounce;
+    for (std::size_t off = 0; off < n;) {
+        const std::size_t part = std::min<std::size_t>(n - off, handle.size);
+        const std::size_t done = part - copy(bounce.data(), off, part);
+        if (done) output_copy(handle, bounce.data(), done);
+        off += done;
+        if (done != part) return n - off;
+    }
+    return 0;
+}
+
 } // namespace
 
 PerfBuffer::~PerfBuffer() {
@@ -258,20 +273,19 @@ void perf_output_skip(PerfOutputHandle& handle, std::size_t n) {
     }
 }
 
+std::size_t perf_output_custom(PerfOutputHandle& handle, const PerfCopy& copy, const void* src, std::size_t n) {
+    KernelFrame frame(handle.perf->kernel, KernelSymbol::perf_output_copy);
+    if (n > 8) handle.perf->kernel.charge(static_cast<std::uint32_t>((n - 8) / 8 * cost::kCopyWord));
+    return output_parts(
+        handle, n, [&](std::uint8_t* dst, std::size_t off, std::size_t part) { return copy(dst, src, off, part); });
+}
+
 std::size_t perf_output_copy_user(PerfOutputHandle& handle, std::uint64_t from, std::size_t n) {
     Kernel& kernel = handle.perf->kernel;
-    std::array<std::uint8_t, kPageSize> bounce;
-    while (n) {
-        const std::size_t part = std::min<std::size_t>(n, handle.size);
+    return output_parts(handle, n, [&](std::uint8_t* dst, std::size_t off, std::size_t part) {
         kernel.charge(static_cast<std::uint32_t>(cost::kCopyUserChunk + part / 8 * cost::kCopyUserWord8 / 8));
-        const std::size_t done =
-            kernel.access_ok(from, part) ? kernel.copy_from_user_nofault(bounce.data(), from, part) : 0;
-        if (done) output_copy(handle, bounce.data(), done);
-        from += done;
-        n -= done;
-        if (done != part) break;
-    }
-    return n;
+        return kernel.access_ok(from + off, part) ? part - kernel.copy_from_user_nofault(dst, from + off, part) : part;
+    });
 }
 
 void Perf::Impl::ring_buffer_attach(PerfEvent& event, std::shared_ptr<PerfBuffer> rb) {

@@ -51,6 +51,8 @@ std::size_t perf_output_copy(PerfOutputHandle& handle, const void* from, std::si
 void perf_output_words(PerfOutputHandle& handle, std::span<const std::uint64_t> words);
 /// Leaves `n` bytes as they are.
 void perf_output_skip(PerfOutputHandle& handle, std::size_t n);
+/// Copies in a way of its own, page by page of the buffer, until a part is not complete; returns how many bytes are missing.
+std::size_t perf_output_custom(PerfOutputHandle& handle, const PerfCopy& copy, const void* src, std::size_t n);
 /// Copies from current's memory without taking page faults; returns how many bytes are missing.
 std::size_t perf_output_copy_user(PerfOutputHandle& handle, std::uint64_t from, std::size_t n);
 

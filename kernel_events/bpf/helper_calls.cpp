@@ -179,9 +179,7 @@ std::int64_t BpfRun::perf_event_output() {
     const std::uint64_t size = r[BPF_REG_5];
     const std::uint8_t* from = size ? memory(r[BPF_REG_4], size) : nullptr;
     if (size && !from) return -EFAULT;
-    // The record's size word and the data fill words of 8 bytes.
-    std::vector<std::uint8_t> raw(((size + sizeof(std::uint32_t) + 7) & ~std::uint64_t{7}) - sizeof(std::uint32_t));
-    if (size) std::memcpy(raw.data(), from, size);
+    const PerfRawFrag raw{from, static_cast<std::uint32_t>(size), nullptr, {}};
     PerfSampleData data;
     perf_sample_data_init(data, 0, 0);
     data.raw = &raw;

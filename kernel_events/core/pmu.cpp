@@ -48,7 +48,7 @@ void Perf::Impl::init_cpu_contexts(Pmu& pmu) {
     for (unsigned cpu = 0; cpu < kMaxCpus; ++cpu) pmu.cpu_context[cpu] = &(*set)[cpu];
 }
 
-int Perf::Impl::perf_pmu_register(std::unique_ptr<Pmu> owned, std::string name, int type) {
+int Perf::Impl::perf_pmu_register(std::unique_ptr<Pmu>&& owned, std::string name, int type) {
     Pmu& pmu = *owned;
     pmu.name = std::move(name);
     pmu.type = static_cast<std::uint32_t>(type);

@@ -84,12 +84,13 @@ void output_ustack(PerfOutputHandle& handle, std::uint64_t size, const PtRegs* r
 }
 
 /// Bytes of raw data with their padding, without the size word before them.
-std::uint32_t raw_size(const std::vector<std::uint8_t>& raw) {
-    return static_cast<std::uint32_t>(((raw.size() + sizeof(std::uint32_t) + 7) & ~std::size_t{7}) -
-                                      sizeof(std::uint32_t));
+std::uint32_t raw_size(const PerfRawFrag& raw) {
+    std::uint32_t sum = 0;
+    for (const PerfRawFrag* frag = &raw; frag; frag = frag->next) sum += frag->size;
+    return ((sum + sizeof(std::uint32_t) + 7) & ~7u) - sizeof(std::uint32_t);
 }
 
-void output_raw(PerfOutputHandle& handle, const std::vector<std::uint8_t>* raw) {
+void output_raw(PerfOutputHandle& handle, const PerfRawFrag* raw) {
     if (!raw) {
         const std::uint32_t none[2] = {sizeof(std::uint32_t), 0};
         perf_output_put(handle, none);
@@ -97,8 +98,16 @@ void output_raw(PerfOutputHandle& handle, const std::vector<std::uint8_t>* raw) 
     }
     const std::uint32_t size = raw_size(*raw);
     perf_output_put(handle, size);
-    perf_output_copy(handle, raw->data(), raw->size());
-    perf_output_skip(handle, size - raw->size());
+    std::uint32_t pad = size;
+    for (const PerfRawFrag* frag = raw; frag; frag = frag->next) {
+        // Bytes that a copy did not put are not made up for: what follows comes the earlier (RB-062).
+        if (frag->copy)
+            perf_output_custom(handle, frag->copy, frag->data, frag->size);
+        else
+            perf_output_copy(handle, frag->data, frag->size);
+        pad -= frag->size;
+    }
+    perf_output_skip(handle, pad);
 }
 
 /// Address of the data of an access, physical (CORE-376); kernel addresses are not in the linear map.

@@ -5,10 +5,11 @@
 
 namespace rkperf::ke {
 
-ArmPmu::ArmPmu(Perf::Impl& perf, const PmuNode& node) : Pmu(perf.kernel), perf_(perf), node_(node) {
+ArmPmu::ArmPmu(Perf::Impl& perf, const PmuIrqs& irqs) : Pmu(perf.kernel), perf_(perf), irqs_(irqs) {
     task_ctx_nr = TaskContext::hardware;
     capabilities = PERF_PMU_CAP_HETEROGENEOUS_CPUS | PERF_PMU_CAP_EXTENDED_REGS;
-    supported_cpus = node.cpus;
+    if (irqs.no_interrupt) capabilities |= PERF_PMU_CAP_NO_INTERRUPT;
+    supported_cpus = irqs.supported_cpus;
 }
 
 PmuHwEvents& ArmPmu::this_cpu_events() { return hw_events_[static_cast<unsigned>(kernel.smp_processor_id())]; }
@@ -207,23 +208,26 @@ void ArmPmu::cpu_starting(int cpu) {
     if (!supports(cpu)) return;
     pmu_reset();
     perf_.cpu_armpmu[static_cast<unsigned>(cpu)] = this;
-    if (!node_.intid) return;
-    if (perf_.armpmu_has_nmi)
-        kernel.enable_percpu_nmi(node_.intid);
+    const unsigned irq = irqs_.irq[static_cast<unsigned>(cpu)];
+    if (!irq) return;
+    if (!kernel.irq_is_percpu_devid(irq))
+        kernel.enable_irq(irq);
+    else if (perf_.armpmu_has_nmi)
+        kernel.enable_percpu_nmi(irq);
     else
-        kernel.enable_percpu_irq(node_.intid);
+        kernel.enable_percpu_irq(irq);
 }
 
 void ArmPmu::cpu_dying(int cpu) {
     if (!supports(cpu)) return;
-    if (node_.intid == 0) {
-        perf_.cpu_armpmu[static_cast<unsigned>(cpu)] = nullptr;
-        return;
+    if (const unsigned irq = irqs_.irq[static_cast<unsigned>(cpu)]) {
+        if (!kernel.irq_is_percpu_devid(irq))
+            kernel.disable_irq(irq);
+        else if (perf_.armpmu_has_nmi)
+            kernel.disable_percpu_nmi(irq);
+        else
+            kernel.disable_percpu_irq(irq);
     }
-    if (perf_.armpmu_has_nmi)
-        kernel.disable_percpu_nmi(node_.intid);
-    else
-        kernel.disable_percpu_irq(node_.intid);
     perf_.cpu_armpmu[static_cast<unsigned>(cpu)] = nullptr;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernel_events/internal.h"
+#include "kernel_events/pmu/arm_pmu_platform.h"
 
 #include <bitset>
 
@@ -23,7 +24,7 @@ struct PmuHwEvents {
 
 class ArmPmu : public Pmu {
   public:
-    ArmPmu(Perf::Impl& perf, const PmuNode& node);
+    ArmPmu(Perf::Impl& perf, const PmuIrqs& irqs);
 
     int event_init(PerfEvent& event) override;
     int add(PerfEvent& event, int flags) override;
@@ -46,9 +47,9 @@ class ArmPmu : public Pmu {
     bool cpu_pm_notify(CpuPm what);
     /// Returns false (IRQ_NONE) if no counter has overflowed.
     bool dispatch_irq(PtRegs& regs);
-    const PmuNode& node() const { return node_; }
     int num_events() const { return num_events_; }
-    bool supports(int cpu) const { return node_.cpus >> cpu & 1; }
+    bool supports(int cpu) const { return irqs_.supported_cpus >> cpu & 1; }
+    const PmuIrqs& irqs() const { return irqs_; }
 
   protected:
     // --- what the driver provides ---
@@ -73,7 +74,7 @@ class ArmPmu : public Pmu {
     int validate_group(PerfEvent& event);
 
     Perf::Impl& perf_;
-    PmuNode node_;
+    PmuIrqs irqs_;
     int num_events_{};
     std::array<PmuHwEvents, kMaxCpus> hw_events_{};
 

@@ -11,4 +11,6 @@ void register_tracing_pmus(Perf::Impl& perf);   ///< tracepoint (2), kprobe (6),
 void register_breakpoint_pmu(Perf::Impl& perf); ///< breakpoint (5)
 void register_core_pmus(Perf::Impl& perf);      ///< one PMU per PmuNode (8, ...)
 
+void register_user_access_sysctl(Perf::Impl& perf); ///< kernel.perf_user_access, of the core PMUs' driver
+
 } // namespace rkperf::ke

@@ -147,11 +147,12 @@ bool TraceEvents::perf_tp_event_match(PerfEvent& event, std::span<const std::uin
 void TraceEvents::perf_tp_event(TraceEventCall& call, std::uint64_t count, const std::vector<std::uint8_t>& record,
                                 PtRegs& regs, TaskBase* task) {
     KernelFrame frame(perf_.kernel, KernelSymbol::perf_tp_event);
+    const PerfRawFrag raw{record.data(), static_cast<std::uint32_t>(record.size()), nullptr, {}};
     const auto deliver = [&](PerfEvent& event) {
         if (!perf_tp_event_match(event, record, regs)) return;
         PerfSampleData data;
         perf_sample_data_init(data, 0, 0);
-        data.raw = &record;
+        data.raw = &raw;
         data.sample_flags |= PERF_SAMPLE_RAW;
         perf_.perf_swevent_event(event, count, data, &regs);
     };
@@ -173,6 +174,7 @@ void TraceEvents::perf_tp_event(TraceEventCall& call, std::uint64_t count, const
 }
 
 void TraceEvents::write_ftrace(TraceEventCall& call, std::span<const std::uint8_t> record) {
+    if (pids_.ignores(call, record, perf_.kernel.current() ? perf_.kernel.current()->pid : 0)) return;
     if (!call.filter || call.filter->match(perf_.kernel, record)) buffer_->write(record);
 }
 

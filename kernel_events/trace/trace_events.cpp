@@ -174,6 +174,7 @@ std::string TraceEvents::system_filter_text() { return std::string(kDefaultSyste
 
 int TraceEvents::store_enable(TraceEventCall& call, bool on) {
     MutexGuard lock(event_mutex());
+    buffer_->expand(); // even to switch off (tracing_update_buffers)
     return set_enabled(call, on);
 }
 
@@ -181,7 +182,7 @@ int TraceEvents::set_enabled(TraceEventCall& call, bool on) {
     if (call.enabled == on || !call.reg) return 0;
     const int error = call.reg(on ? TraceReg::register_ : TraceReg::unregister, nullptr);
     if (!error) call.enabled = on;
-    if (!error && on) call.was_enabled = true, buffer_->expand();
+    if (!error && on) call.was_enabled = true;
     return error;
 }
 
@@ -194,6 +195,7 @@ std::string TraceEvents::enable_text(std::string_view system) const {
 
 int TraceEvents::set_clr_event(std::string_view match, std::string_view system, std::string_view name, bool on) {
     MutexGuard lock(event_mutex());
+    buffer_->expand();
     int result = -EINVAL, first_error = 0;
     for (TraceEventCall* call : calls_) {
         if (!call->reg) continue;

@@ -23,6 +23,7 @@
 #pragma once
 
 #include "kernel_events/perf_event.h"
+#include "kernel_events/trace/event_pids.h"
 #include "kernel_events/trace/trace_field.h"
 
 #include <array>
@@ -173,6 +174,7 @@ class TraceEvents {
     /// As perf_trace_buf_submit, for ftrace's buffer alone.
     void ftrace_buf_submit(PerfTraceBuf& buf, TraceEventCall& call);
     TraceBuffer& buffer() { return *buffer_; }
+    EventPids& pids() { return pids_; }
 
     Mutex& event_mutex();
 
@@ -199,6 +201,7 @@ class TraceEvents {
     std::deque<std::string> error_log_;
     std::unique_ptr<Mutex> event_mutex_;
     std::unique_ptr<TraceBuffer> buffer_;
+    EventPids pids_;
 };
 
 } // namespace rkperf::ke

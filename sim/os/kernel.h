@@ -262,6 +262,12 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     void enable_percpu_nmi(unsigned intid) override;
     void enable_percpu_irq(unsigned intid) override;
     void disable_percpu_irq(unsigned intid) override;
+    int irq_force_affinity(unsigned intid, int cpu) override;
+    int request_irq(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler) override;
+    int request_nmi(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler) override;
+    void enable_irq(unsigned intid) override;
+    void disable_irq(unsigned intid) override;
+    void free_irq(unsigned intid) override;
     ke::TaskBase* find_task_by_vpid(std::int32_t pid) override;
     void get_task(ke::TaskBase* task) override;
     void put_task(ke::TaskBase* task) override;

@@ -228,6 +228,17 @@ void Kernel::enable_percpu_nmi(unsigned intid) {
     gic_->enable_percpu(intid, true);
 }
 void Kernel::disable_percpu_irq(unsigned intid) { gic_->enable_percpu(intid, false); }
+int Kernel::irq_force_affinity(unsigned intid, int cpu) { return gic_->set_affinity(intid, cpu); }
+int Kernel::request_irq(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler) {
+    return gic_->request_shared(intid, name, std::move(handler), false);
+}
+int Kernel::request_nmi(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler) {
+    if (!config_.pseudo_nmi) return -EINVAL;
+    return gic_->request_shared(intid, name, std::move(handler), true);
+}
+void Kernel::enable_irq(unsigned intid) { gic_->enable_shared(intid, true); }
+void Kernel::disable_irq(unsigned intid) { gic_->enable_shared(intid, false); }
+void Kernel::free_irq(unsigned intid) { gic_->free(intid); }
 
 // --- tasks ---
 

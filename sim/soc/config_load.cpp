@@ -66,6 +66,10 @@ class Loader {
         if (cpus < 1 || cpus > kMaxCpus)
             out_.faults.push_back(fmt::format("{}the clusters have {} CPUs together; a machine has 1 to {}",
                                               file_.empty() ? "" : file_ + ": ", cpus, kMaxCpus));
+        const unsigned spi = out_.draft.machine.pmu_spi;
+        if (spi && spi < 32)
+            out_.faults.push_back(fmt::format("{}pmu.spi must be 0 or at least 32, the first shared interrupt, not {}",
+                                              file_.empty() ? "" : file_ + ": ", spi));
     }
 
   private:
@@ -186,7 +190,8 @@ class Loader {
 
     static std::string convert(const ConfigKey& key, const toml::node& node, ConfigValue& v) {
         if (const auto* s = node.as_string()) {
-            const bool words = key.kind == ConfigKind::text || key.kind == ConfigKind::choice;
+            const bool words =
+                key.kind == ConfigKind::text || key.kind == ConfigKind::choice || key.kind == ConfigKind::node_lists;
             const bool quantity = key.kind == ConfigKind::time || key.kind == ConfigKind::frequency;
             if (words || quantity) return parse_config_value(key, s->get(), v);
         }
@@ -195,6 +200,7 @@ class Loader {
             key.kind == ConfigKind::integer || key.kind == ConfigKind::time || key.kind == ConfigKind::frequency;
         if (const auto* n = node.as_integer(); n && takes_numbers) return v = n->get(), std::string();
         switch (key.kind) {
+            case ConfigKind::node_lists:
             case ConfigKind::text: return fmt::format("must be a text in quotes, not {}", describe(node));
             case ConfigKind::choice:
                 // The choices are named by check_config_value.

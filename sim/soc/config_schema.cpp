@@ -3,6 +3,7 @@
 
 #include "models/cpu_a55/core_a55.h"
 #include "models/cpu_a76/core_a76.h"
+#include "sim/soc/pmu_nodes.h"
 
 #include <fmt/format.h>
 
@@ -183,6 +184,12 @@ const std::array kKeys{
               [](ConfigDraft& d, std::size_t, const ConfigValue& v) { d.machine.pmu = choice<PmuShape>(kPmus, v); }},
     member<&M::pmu_intid>("pmu.intid", Kind::integer, 0, 31,
                           "interrupt that the device tree gives the PMU; 23 is right, 0: none"),
+    member<&M::pmu_interrupts>("pmu.interrupts", Kind::node_lists, 0, 200,
+                               "interrupts of the PMU nodes instead of pmu.intid: 260,261;264 (nodes by ;)"),
+    member<&M::pmu_interrupt_affinity>("pmu.interrupt_affinity", Kind::node_lists, 0, 200,
+                                       "the nodes' interrupt-affinity: the CPU of each interrupt, ? is a bad phandle"),
+    member<&M::pmu_spi>("pmu.spi", Kind::integer, 0, 504,
+                        "wires CPU n's PMU to the shared interrupt INTID + n; 0: to PPI 7, as in the RK3588"),
     ConfigKey{"kernel.hz", Kind::integer, 0, 0, kHz, "CONFIG_HZ, ticks a second", get_member<&M::hz>,
               set_member<&M::hz>},
     member<&M::hostname>("kernel.hostname", Kind::text, 1, 64, "what uname says"),
@@ -356,9 +363,12 @@ std::string check_config_value(const ConfigKey& key, const ConfigValue& v) {
         return fmt::format("must be {}, not {}", list(key.choices), text);
     }
     if (key.kind == Kind::boolean) return {};
-    const std::int64_t n = key.kind == Kind::text ? number(text.size()) : std::get<std::int64_t>(v);
+    if (key.kind == Kind::node_lists && !text.empty() && !parse_node_lists(text))
+        return fmt::format("must be lists of numbers such as 260,261;264, not {}", text);
+    const bool letters = key.kind == Kind::text || key.kind == Kind::node_lists;
+    const std::int64_t n = letters ? number(text.size()) : std::get<std::int64_t>(v);
     if (n >= key.least && n <= key.most) return {};
-    if (key.kind == Kind::text) return fmt::format("must have {} to {} letters, not {}", key.least, key.most, n);
+    if (letters) return fmt::format("must have {} to {} letters, not {}", key.least, key.most, n);
     if (key.most == kMaxInt) return fmt::format("must be at least {}, not {}", bare(key, key.least), text);
     return fmt::format("must be between {} and {}, not {}", bare(key, key.least), bare(key, key.most), text);
 }
@@ -366,6 +376,7 @@ std::string check_config_value(const ConfigKey& key, const ConfigValue& v) {
 std::string parse_config_value(const ConfigKey& key, sv text, ConfigValue& out) {
     switch (key.kind) {
         case Kind::text:
+        case Kind::node_lists:
         case Kind::choice: out = std::string(text); return {};
         case Kind::boolean:
             if (text != "true" && text != "false") return fmt::format("must be true or false, not {}", text);

@@ -46,12 +46,13 @@ unsigned default_exception_entry(CoreKind kind);
 using ConfigValue = std::variant<bool, std::int64_t, std::string>;
 
 enum class ConfigKind : std::uint8_t {
-    text,      ///< string
-    boolean,   ///< true, false
-    integer,   ///< between least and most
-    choice,    ///< one of choices
-    time,      ///< "10us" or a whole number of picoseconds
-    frequency, ///< "1.8GHz" or a whole number of hertz
+    text,       ///< string
+    boolean,    ///< true, false
+    integer,    ///< between least and most
+    choice,     ///< one of choices
+    time,       ///< "10us" or a whole number of picoseconds
+    node_lists, ///< lists of numbers, one for each PMU node (sim/soc/pmu_nodes.h)
+    frequency,  ///< "1.8GHz" or a whole number of hertz
 };
 
 struct ConfigKey {

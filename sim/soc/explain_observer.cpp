@@ -3,6 +3,7 @@
 
 #include "kernel_events/internal.h"
 #include "sim/os/syscall/dispatch.h"
+#include "sim/soc/pmu_nodes.h"
 #include "sim/soc/truth_names.h"
 
 #include <fmt/format.h>
@@ -15,8 +16,6 @@ namespace rkperf::soc {
 using ke::EventNotice;
 
 namespace {
-
-constexpr unsigned kPmuIntid = 23;
 
 const ke::PerfEvent& root_of(const ke::PerfEvent& e) { return e.parent ? *e.parent : e; }
 
@@ -176,8 +175,11 @@ void ExplainObserver::overflowed(int cpu, std::uint32_t counters) {
 void ExplainObserver::line_changed(int cpu, bool level) {
     if (selected_ || !chain(cpu).open) return;
     chain(cpu).line_up = level;
-    step(cpu, level ? "the PMU's overflow line rises: PPI 7, INTID 23 is pending in the redistributor"
-                    : "the overflow line falls");
+    if (!level) return step(cpu, "the overflow line falls");
+    const unsigned intid = pmu_intid(machine_.config(), static_cast<unsigned>(cpu));
+    step(cpu, intid == kPmuIntid
+                  ? "the PMU's overflow line rises: PPI 7, INTID 23 is pending in the redistributor"
+                  : fmt::format("the PMU's overflow line rises: INTID {} is pending in the distributor", intid));
 }
 
 void ExplainObserver::signalled(int cpu, bool level, Picoseconds when) {
@@ -317,7 +319,8 @@ void ExplainObserver::irq(int cpu, unsigned intid, bool enter) {
         return;
     }
     // A wrap that this handler has not seen yet goes on.
-    const bool waiting = c.way.from_counter && !c.in_handler && intid != kPmuIntid;
+    const bool waiting =
+        c.way.from_counter && !c.in_handler && intid != pmu_intid(machine_.config(), static_cast<unsigned>(cpu));
     if (!waiting) c.open = false;
 }
 

@@ -6,6 +6,7 @@
 #include "models/cpu_a76/core_a76.h"
 #include "models/cpu_a76/id_registers.h"
 #include "models/memory/kernel_layout.h"
+#include "sim/soc/pmu_nodes.h"
 
 #include <cstring>
 #include <stdexcept>
@@ -18,7 +19,7 @@ constexpr std::uint64_t kDramBase = 0;
 /// Firmware and the kernel's own image lie below (TF-A memory map of the RK3588).
 constexpr std::uint64_t kFirstFreePage = 0x0200'0000;
 static_assert(kFirstFreePage >= mem::kernel_layout::kEnd);
-constexpr unsigned kPmuIntid = 23, kVirtualTimerIntid = 27, kPhysicalTimerIntid = 30;
+constexpr unsigned kVirtualTimerIntid = 27, kPhysicalTimerIntid = 30;
 /// Read-only part of PMCR_EL0: IMP, IDCODE, N = 6.
 constexpr std::uint32_t kPmcrA76 = 0x410b3000, kPmcrA55 = 0x41453000;
 
@@ -28,23 +29,6 @@ const mem::DramTiming& timing_of(DramKind kind) {
         case DramKind::lpddr4x_2112: break;
     }
     return mem::kLpddr4x2112;
-}
-
-std::vector<ke::PmuNode> pmu_nodes(const MachineConfig& c) {
-    ke::CpuMask all = 0, a55 = 0, a76 = 0;
-    for (std::size_t i = 0; i < c.cpus.size(); ++i) {
-        const ke::CpuMask bit = 1u << i;
-        all |= bit;
-        (c.cpus[i].kind == CoreKind::cortex_a55 ? a55 : a76) |= bit;
-    }
-    if (c.pmu == PmuShape::vendor) return {{"armv8_pmuv3", all, c.pmu_intid, 0}};
-    std::vector<ke::PmuNode> nodes;
-    const bool both = c.pmu == PmuShape::mainline;
-    if (a55 && (both || c.pmu == PmuShape::a55))
-        nodes.push_back({"armv8_cortex_a55", a55, c.pmu_intid, __builtin_ctz(a55)});
-    if (a76 && (both || c.pmu == PmuShape::a76))
-        nodes.push_back({"armv8_cortex_a76", a76, c.pmu_intid, __builtin_ctz(a76)});
-    return nodes;
 }
 
 os::KernelConfig kernel_config(const MachineConfig& c, const os::MountConfig& mounts, Picoseconds timeout) {
@@ -129,7 +113,9 @@ Machine::Machine(sc_core::sc_module_name name, const MachineConfig& config, cons
         pc.pmceid0 = tables.events.pmceid0;
         if (!config_.a76_no_pc_write_retired) pc.pmceid0 |= std::uint64_t{1} << pmu_event::PC_WRITE_RETIRED;
         pc.pmceid1 = tables.events.pmceid1;
-        pmus_.push_back(std::make_unique<pmu::PmuV3>(("pmu" + id).c_str(), pc, c, gic_->ppi(CpuId(i), kPmuIntid)));
+        const unsigned pmu_irq = pmu_intid(config_, i);
+        LevelSink& pmu_line = gic::is_private(pmu_irq) ? gic_->ppi(CpuId(i), pmu_irq) : gic_->spi(pmu_irq);
+        pmus_.push_back(std::make_unique<pmu::PmuV3>(("pmu" + id).c_str(), pc, c, pmu_line));
         timers_.push_back(std::make_unique<timer::GenericTimer>(("timer" + id).c_str(), timer::TimerConfig{},
                                                                 gic_->ppi(CpuId(i), kVirtualTimerIntid),
                                                                 gic_->ppi(CpuId(i), kPhysicalTimerIntid)));

@@ -48,6 +48,9 @@ struct MachineConfig {
 
     PmuShape pmu{PmuShape::vendor};
     unsigned pmu_intid{23}; ///< the interrupt that the device tree gives the PMU, right or wrong; 0: it names none
+    /// Lists for one node after the other (sim/soc/pmu_nodes.h). Interrupts in place of pmu_intid; whose each is.
+    std::string pmu_interrupts, pmu_interrupt_affinity;
+    unsigned pmu_spi{}; ///< CPU n's PMU drives SPI pmu_spi + n instead of PPI 7; 0: it does not
     unsigned hz{300};
     int paranoid{2}; ///< initial kernel.perf_event_paranoid; root runs the programs
     int perf_mlock_kb{516};

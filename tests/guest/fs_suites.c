@@ -47,6 +47,27 @@ static void loadavg(const char* who) {
     if (n > 0 && strrchr(text, ' ')) printf("%s: last process %d\n", who, atoi(strrchr(text, ' ')));
 }
 
+/// What ftrace's tests set before they begin.
+static void rt_limits(void) {
+    static const struct {
+        const char *file, *value;
+    } steps[] = {{"runtime", "-1"},     {"runtime", "-2"},     {"runtime", "2000000"}, {"period", "0"},
+                 {"runtime", "900000"}, {"period", "10"},      {"period", "-1"},       {"runtime", "x"},
+                 {"period", "2000000"}, {"runtime", "1500000"}};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; ++i) {
+        char path[64], text[32] = "";
+        snprintf(path, sizeof path, "/proc/sys/kernel/sched_rt_%s_us", steps[i].file);
+        int fd = open(path, O_WRONLY);
+        printf("%s = %s: ", steps[i].file, steps[i].value);
+        puts(error(write(fd, steps[i].value, strlen(steps[i].value)) < 0 ? -1 : 0));
+        close(fd);
+        fd = open(path, O_RDONLY);
+        read(fd, text, sizeof text - 1);
+        close(fd);
+        printf("  now %s", text);
+    }
+}
+
 int main(void) {
     setvbuf(stdout, NULL, _IONBF, 0);
     char dir[] = "/tmp/suiteXXXXXX";
@@ -129,6 +150,7 @@ int main(void) {
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
 
+    rt_limits();
     unshare(CLONE_NEWPID);
     const int inner = fork();
     if (!inner) {

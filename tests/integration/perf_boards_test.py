@@ -116,6 +116,24 @@ class Boards(rk.Case):
         r = self.ok("run", "--log", "info", "--set", "pmu.intid=0", "--", self.path("perf_boards"), "software")
         self.assertIn("hw perfevents: no irqs for PMU, sampling events not supported", r.stderr)
 
+    def test_shared_interrupts(self):
+        """An SPI for each CPU: sampled as with a PPI; the node decides whose each is. [ARMPMU-032] [ARMPMU-038]"""
+        spi = ("--set", "pmu.spi=260", "--set", "pmu.interrupts=260,261,262,263,264,265,266,267")
+        self.check({"legacy-0": "counts always-ran", "samples": "40"}, *spi)
+        r = self.ok("run", "--log", "info", *spi, "--", self.path("perf_boards"), "software")
+        self.assertIn("hw perfevents: no interrupt-affinity property, guessing.", r.stderr)
+        right, wrong, bad = "0,1,2,3,4,5,6,7", "7,6,5,4,3,2,1,0", "0,1,2,?,4,5,6,7"
+        self.check({"samples": "40"}, *spi, "--set", f"pmu.interrupt_affinity={right}")
+        self.check({"legacy-0": "counts always-ran", "samples": "0"}, *spi, "--set", f"pmu.interrupt_affinity={wrong}")
+        self.check({"legacy-0": "ENOENT", "samples": "ENOENT"}, *spi, "--set", f"pmu.interrupt_affinity={bad}")
+        # Some CPUs only: the PMU is for them.
+        some = ("--set", "pmu.spi=260", "--set", "pmu.interrupts=264,265", "--set", "pmu.interrupt_affinity=4,5")
+        self.check({"legacy-4": "counts always-ran", "legacy-0": "zero never-ran"}, *some)
+
+    def test_mixed_interrupts(self):
+        """A PPI among several: no PMU. [ARMPMU-038]"""
+        self.check({"legacy-0": "ENOENT", "software": "counts always-ran"}, "--set", "pmu.interrupts=23,260")
+
     def test_wrong_interrupt(self):
         """The device tree names another interrupt: counting works, and not one sample comes."""
         self.check({"legacy-0": "counts always-ran", "samples": "0"}, "--set", "pmu.intid=22")

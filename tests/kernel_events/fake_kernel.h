@@ -427,6 +427,40 @@ class FakeKernel final : public Kernel {
     }
     void enable_percpu_irq(unsigned) override { here().irq_enabled = true; }
     void disable_percpu_irq(unsigned) override { here().irq_enabled = false; }
+    /// Shared interrupts: what each was told, in order.
+    std::vector<std::string> shared_irqs;
+    int affinity_error{}; ///< what irq_force_affinity gives
+    unsigned irq_fails{}; ///< an interrupt that is not to be had
+    int irq_force_affinity(unsigned intid, int cpu) override {
+        shared_irqs.push_back("affinity " + std::to_string(intid) + " " + std::to_string(cpu));
+        shared_cpu[intid] = cpu;
+        return affinity_error;
+    }
+    int request_irq(unsigned intid, std::string_view, std::function<bool(PtRegs&)> handler) override {
+        shared_irqs.push_back("request " + std::to_string(intid));
+        if (intid == irq_fails) return -EBUSY;
+        cpu(shared_cpu[intid]).handlers.emplace_back(intid, std::move(handler));
+        return 0;
+    }
+    int request_nmi(unsigned intid, std::string_view name, std::function<bool(PtRegs&)> handler) override {
+        if (!pseudo_nmi) return -EINVAL;
+        const int error = request_irq(intid, name, std::move(handler));
+        if (!error) cpu(shared_cpu[intid]).irq_is_nmi = true;
+        return error;
+    }
+    void enable_irq(unsigned intid) override {
+        shared_irqs.push_back("enable " + std::to_string(intid));
+        cpu(shared_cpu[intid]).irq_enabled = true;
+    }
+    void disable_irq(unsigned intid) override {
+        shared_irqs.push_back("disable " + std::to_string(intid));
+        cpu(shared_cpu[intid]).irq_enabled = false;
+    }
+    void free_irq(unsigned intid) override {
+        shared_irqs.push_back("free " + std::to_string(intid));
+        for (int c = 0; c < cpus_; ++c) std::erase_if(cpu(c).handlers, [&](const auto& h) { return h.first == intid; });
+    }
+    std::map<unsigned, int> shared_cpu;
     TaskBase* find_task_by_vpid(std::int32_t pid) override {
         for (FakeTask& t : tasks)
             if (t.pid == pid && !t.dead && pid > 0) {

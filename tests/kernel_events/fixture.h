@@ -44,7 +44,7 @@ struct World {
 
     static PerfConfig config(int cpus, std::vector<PmuNode> nodes) {
         PerfConfig c;
-        if (nodes.empty()) nodes.push_back({"armv8_pmuv3", (1u << cpus) - 1, 23, 0});
+        if (nodes.empty()) nodes.push_back({"armv8_pmuv3", (1u << cpus) - 1, {23}, 0, {}});
         c.pmus = std::move(nodes);
         return c;
     }

@@ -26,8 +26,9 @@ TEST_CASE("the PMU's interrupt is an NMI where there are such, else an ordinary 
 }
 
 TEST_CASE("no interrupt is asked for as number 0", "[ARMPMU-033]") {
-    World w(2, {{"armv8_pmuv3", 3, 0, 0}});
+    World w(2, {{"armv8_pmuv3", 3, {}, 0, {}}});
     CHECK(w.k.cpu(0).handlers.empty());
+    CHECK(w.k.shared_irqs.empty());
     CHECK(w.try_open(World::hw(kCycles)) == 0);
 }
 

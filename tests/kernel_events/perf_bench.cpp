@@ -32,7 +32,7 @@ struct World {
     }
     static PerfConfig config() {
         PerfConfig c;
-        c.pmus.push_back({"armv8_pmuv3", 3, 23, 0});
+        c.pmus.push_back({"armv8_pmuv3", 3, {23}, 0, {}});
         c.paranoid = -1;
         return c;
     }

@@ -161,7 +161,8 @@ TEST_CASE("raw data is padded so that the record stays a multiple of 8", "[CORE-
         for (std::size_t i = 0; i < n; ++i) raw[i] = static_cast<std::uint8_t>(i + 1);
         PerfSampleData data;
         perf_sample_data_init(data, 0, 1);
-        data.raw = &raw;
+        const PerfRawFrag frag{raw.data(), static_cast<std::uint32_t>(n), nullptr, {}};
+        data.raw = &frag;
         data.sample_flags |= PERF_SAMPLE_RAW;
         s.w.p().perf_event_output_forward(s.event(), data, s.w.k.user_regs);
         const Record r = s.ring->must_next();
@@ -169,6 +170,61 @@ TEST_CASE("raw data is padded so that the record stays a multiple of 8", "[CORE-
         CHECK(r.half(0) == (n + 4 + 7) / 8 * 8 - 4);
         CHECK(r.header.size == 8 + 4 + r.half(0));
         CHECK(std::equal(raw.begin(), raw.end(), r.bytes.begin() + 12));
+    }
+}
+
+TEST_CASE("raw data may come in pieces, and a piece in a way of its own", "[RB-062][CORE-382]") {
+    const std::vector<std::uint8_t> head(6, 0x11);
+    const std::uint32_t source = 0x40;
+    std::vector<std::pair<std::size_t, std::size_t>> calls;
+    std::size_t limit = 100; // bytes that the copy can get at
+    PerfRawFrag packet{&source, 14, nullptr, [&](std::uint8_t* dst, const void* src, std::size_t off, std::size_t n) {
+                           CHECK(src == &source); // not moved on
+                           calls.emplace_back(off, n);
+                           const std::size_t can = std::min(n, limit > off ? limit - off : 0);
+                           for (std::size_t i = 0; i < can; ++i)
+                               dst[i] = static_cast<std::uint8_t>(*static_cast<const std::uint32_t*>(src) + off + i);
+                           return n - can;
+                       }};
+    const PerfRawFrag first{head.data(), 6, &packet, {}};
+    const auto record = [&](Shot& s) {
+        PerfSampleData data;
+        perf_sample_data_init(data, 0, 1);
+        data.raw = &first;
+        data.sample_flags |= PERF_SAMPLE_RAW;
+        s.w.p().perf_event_output_forward(s.event(), data, s.w.k.user_regs);
+        return s.ring->must_next();
+    };
+    {
+        Shot s(fault_attr(PERF_SAMPLE_RAW));
+        const Record r = record(s);
+        CHECK(r.half(0) == 20);
+        CHECK(r.header.size == 8 + 4 + 20);
+        CHECK(std::count(r.bytes.begin() + 12, r.bytes.begin() + 18, 0x11) == 6);
+        for (unsigned i = 0; i < 14; ++i) CHECK(r.bytes[18 + i] == 0x40 + i);
+        CHECK(calls == std::vector<std::pair<std::size_t, std::size_t>>{{0, 14}});
+    }
+    {
+        // 127 records of 32 bytes, and 18 before the piece: 14 of its bytes are in the first page.
+        Shot s(fault_attr(PERF_SAMPLE_RAW));
+        for (int i = 0; i < 127; ++i) record(s);
+        packet.size = 58;
+        calls.clear();
+        const Record r = record(s);
+        CHECK(calls == std::vector<std::pair<std::size_t, std::size_t>>{{0, 14}, {14, 44}});
+        for (unsigned i = 0; i < 58; ++i) CHECK(r.bytes[18 + i] == 0x40 + i);
+    }
+    {
+        // What cannot be copied is left out, and nothing is asked for behind it.
+        Shot s(fault_attr(PERF_SAMPLE_RAW));
+        limit = 5;
+        packet.size = 14;
+        calls.clear();
+        const Record r = record(s);
+        CHECK(r.header.size == 8 + 4 + 20);
+        for (unsigned i = 0; i < 5; ++i) CHECK(r.bytes[18 + i] == 0x40 + i);
+        CHECK(std::count(r.bytes.begin() + 23, r.bytes.end(), 0) == 9);
+        CHECK(calls.size() == 1);
     }
 }
 

@@ -176,7 +176,7 @@ TEST_CASE("order of receivers: the CPU's newest first, then the task's newest fi
 }
 
 TEST_CASE("only on its CPU, only where its PMU is", "[CORE-406][CORE-409]") {
-    World w(4, {{"little", 0x3, 23, 0}, {"big", 0xc, 23, 2}});
+    World w(4, {{"little", 0x3, {23}, 0, {}}, {"big", 0xc, {23}, 2, {}}});
     perf_event_attr a = dummy([](auto& x) { x.comm = 1; });
     perf_event_attr hw = World::hw(kCycles); // of the first PMU
     hw.comm = 1;

@@ -20,6 +20,7 @@ constexpr const char* kReadme =
     R"(tracefs of the simulated kernel: events and ftrace's own ring. There are no tracers but nop.
 
   available_events, set_event, events/	- events: id, format, enable, filter
+  set_event_pid, set_event_notrace_pid	- of which tasks; options/event-fork: and of their children
   trace, trace_pipe, trace_marker	- what was recorded: to look at, to consume, to write into
   tracing_on, buffer_size_kb, trace_clock, timestamp_mode	- the ring
   dynamic_events	- Create/append/remove/show probes of both kinds
@@ -33,7 +34,7 @@ place (kretprobe): [<module>:]<symbol>[+<offset>]%return|<memaddr>
    place (uprobe): <path>:<offset>[%return][(ref_ctr_offset)]
 	     args: <name>=fetcharg[:type]
 	 fetcharg: %<register>, @<address>, @<symbol>[+|-<offset>],
-	           $stack<index>, $stack, $retval, $comm,
+	           $stack<index>, $stack, $retval, $comm, $arg<N>,
 	           +|-[u]<offset>(<fetcharg>), \imm-value, \"imm-string"
 	     type: s8/16/32/64, u8/16/32/64, x8/16/32/64, string, symbol,
 	           b<bit-width>@<bit-offset>/<container-size>, ustring,
@@ -220,8 +221,8 @@ void add_buffer_files(AttrFs& fs, const FtracePtr& f, const std::string& path, i
                     return static_cast<std::int64_t>(text.size());
                 });
     fs.add_node(path + "trace_pipe", std::make_shared<TracePipeNode<TracePipe>>(fs, f, cpu));
-    fs.add_file(path + "buffer_size_kb", kReadWrite, show([f]() -> std::string {
-                    if (!f->buffer().expanded()) return "7 (expanded: 1408)\n";
+    fs.add_file(path + "buffer_size_kb", kReadWrite, show([f, cpu]() -> std::string {
+                    if (!f->buffer().expanded()) return cpu == TraceBuffer::kAllCpus ? "7 (expanded: 1408)\n" : "7\n";
                     return std::to_string(f->buffer().size_kb()) + "\n";
                 }),
                 taking_number(kMaxBufferKb, [f](std::uint64_t kb) {
@@ -266,6 +267,24 @@ void add_switches(AttrFs& fs, const FtracePtr& f) {
     });
 }
 
+void add_event_pids(AttrFs& fs, const FtracePtr& f) {
+    using List = ke::EventPids::List;
+    const auto pids = [f]() -> ke::EventPids& { return f->k.perf().trace_events().pids(); };
+    for (const auto& [name, list] : {std::pair{"set_event_pid", List::only}, {"set_event_notrace_pid", List::except}})
+        fs.add_file(name, kReadWrite, show([pids, list] { return pids().text(list); }),
+                    [pids, list](std::string_view text) -> std::int64_t {
+                        if (text.empty()) pids().clear(list); // O_TRUNC
+                        const int error = pids().store(list, text);
+                        return error ? error : static_cast<std::int64_t>(text.size());
+                    });
+    fs.add_file("options/event-fork", kReadWrite,
+                show([pids]() -> std::string { return pids().event_fork ? "1\n" : "0\n"; }),
+                taking_switch([pids](bool on) {
+                    pids().event_fork = on;
+                    return 0;
+                }));
+}
+
 } // namespace
 
 void add_ftrace_files(AttrFs& fs, Kernel& k) {
@@ -286,12 +305,14 @@ void add_ftrace_files(AttrFs& fs, Kernel& k) {
     // The function tracers are not there: kernel functions run natively and have no place to patch.
     fs.add_file("README", kRead, constant(kReadme));
     fs.add_file("available_tracers", kRead, constant("nop\n"));
-    fs.add_file("current_tracer", kReadWrite, constant("nop\n"),
-                taking([](std::string_view text) { return trim(text) == "nop" ? 0 : -EINVAL; }));
+    fs.add_file("current_tracer", kReadWrite, constant("nop\n"), taking([f](std::string_view text) {
+                    f->buffer().expand();
+                    return trim(text) == "nop" ? 0 : -EINVAL;
+                }));
     fs.add_file("saved_cmdlines", kRead, show([f] { return f->buffer().saved_cmdlines(); }));
     fs.add_file("saved_cmdlines_size", kRead, constant("128\n"));
     fs.add_file("saved_tgids", kRead, constant(""));
-    fs.add_file("set_event_pid", kRead, constant("no pid\n"));
+    add_event_pids(fs, f);
     fs.add_file("timestamp_mode", kRead, constant("[delta] absolute\n"));
     fs.add_dir("instances");
 }

@@ -157,7 +157,7 @@ int interrupts(Kernel& k, std::string& out) {
     append(out, "     ");
     for (int c = 0; c < k.num_cpus(); ++c) append(out, "      CPU%d", c);
     out += "\n";
-    for (const auto& i : k.gic().percpu_irqs()) {
+    for (const auto& i : k.gic().irqs()) {
         append(out, "%3u: ", i.intid);
         for (int c = 0; c < k.num_cpus(); ++c)
             append(out, "%10llu ", static_cast<ull>(i.count[static_cast<unsigned>(c)]));

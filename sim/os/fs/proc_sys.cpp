@@ -6,6 +6,7 @@
 #include "sim/os/ns/namespaces.h"
 
 #include <cctype>
+#include <climits>
 #include <cstdlib>
 #include <memory>
 
@@ -49,8 +50,6 @@ constexpr Fixed kFixed[] = {
     {"sys/kernel/sched_autogroup_enabled", 0444, "0"},
     {"sys/kernel/sched_child_runs_first", 0444, "0"},
     {"sys/kernel/sched_rr_timeslice_ms", 0444, "100"},
-    {"sys/kernel/sched_rt_period_us", 0444, "1000000"},
-    {"sys/kernel/sched_rt_runtime_us", 0444, "950000"},
     {"sys/kernel/sched_schedstats", 0444, "0"},
     {"sys/kernel/shmall", 0444, "18446744073692774399"},
     {"sys/kernel/shmmax", 0444, "18446744073692774399"},
@@ -92,6 +91,31 @@ void add_int(AttrFs& fs, const char* path, int initial, int low, int high) {
         });
 }
 
+/// How much of each period real-time tasks may have, all of it with -1. Nothing here makes use of it: they are never held up.
+void add_rt_limits(AttrFs& fs) {
+    struct Limits {
+        int period{1'000'000}, runtime{950'000};
+    };
+    const auto limits = std::make_shared<Limits>();
+    const auto add = [&](const char* path, int Limits::*field) {
+        fs.add_file(
+            path, 0644, AttrStyle::sysctl,
+            [limits, field](std::string& out) {
+                out = std::to_string((*limits).*field) + "\n";
+                return 0;
+            },
+            [limits, field](std::string_view text) -> std::int64_t {
+                Limits changed = *limits;
+                if (const int err = parse(text, INT_MIN, INT_MAX, changed.*field)) return err;
+                if (changed.period < 1 || changed.runtime < -1 || changed.runtime > changed.period) return -EINVAL;
+                *limits = changed;
+                return static_cast<std::int64_t>(text.size());
+            });
+    };
+    add("sys/kernel/sched_rt_period_us", &Limits::period);
+    add("sys/kernel/sched_rt_runtime_us", &Limits::runtime);
+}
+
 } // namespace
 
 void add_proc_sys(AttrFs& fs, VfsImpl&, Kernel& kernel) {
@@ -109,6 +133,7 @@ void add_proc_sys(AttrFs& fs, VfsImpl&, Kernel& kernel) {
         {"sys/fs/inotify/max_user_instances", inotify::max_user_instances},
         {"sys/fs/inotify/max_user_watches", FsNotify::max_user_watches(kernel.pages().total_pages())}};
     for (const auto& [path, value] : of_inotify) add_fixed(path, 0444, std::to_string(value));
+    add_rt_limits(fs);
     add_int(fs, "sys/kernel/kptr_restrict", 0, 0, 2); // acts on /proc/kallsyms
     static constexpr struct {
         const char* path;

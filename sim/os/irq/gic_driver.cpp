@@ -13,11 +13,13 @@ namespace {
 constexpr std::uint64_t GICD_CTLR = 0x0000, GICR_WAKER = 0x0014, GICR_SGI = 0x10000;
 constexpr std::uint64_t GICR_IGROUPR0 = GICR_SGI + 0x0080, GICR_ISENABLER0 = GICR_SGI + 0x0100,
                         GICR_ICENABLER0 = GICR_SGI + 0x0180, GICR_IPRIORITYR = GICR_SGI + 0x0400;
+constexpr std::uint64_t GICD_IGROUPR = 0x0080, GICD_ISENABLER = 0x0100, GICD_ICENABLER = 0x0180,
+                        GICD_IPRIORITYR = 0x0400, GICD_IROUTER = 0x6000;
 constexpr std::uint64_t kCtlrEnableGrp1 = 1u << 1, kCtlrAre = 1u << 4;
 constexpr std::uint64_t kDefaultPriority = 0xa0a0a0a0;
 constexpr std::uint64_t kNmiPriority = 0x20;
 constexpr std::uint64_t kPsrISet = 0x10; // in ICC_PMR_EL1: PSTATE.I masks
-constexpr unsigned kSpurious = 1020, kFirstPpi = 16;
+constexpr unsigned kSpurious = 1020, kFirstPpi = 16, kFirstSpi = 32, kSpis = 480;
 } // namespace
 
 void GicDriver::init_distributor() { os_.mmio_write(os_.config().gicd_base + GICD_CTLR, kCtlrEnableGrp1 | kCtlrAre); }
@@ -45,14 +47,14 @@ void GicDriver::send(int cpu, Ipi ipi) {
 
 void GicDriver::request_percpu(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler,
                                bool nmi) {
-    for (auto& p : percpu_)
+    for (auto& p : irqs_)
         if (p.intid == intid) return;
-    PercpuIrq p;
+    Irq p;
     p.intid = intid;
     p.name = name;
     p.handler = std::move(handler);
     p.nmi = nmi;
-    percpu_.push_back(std::move(p));
+    irqs_.push_back(std::move(p));
 }
 
 void GicDriver::enable_percpu(unsigned intid, bool on) {
@@ -62,9 +64,42 @@ void GicDriver::enable_percpu(unsigned intid, bool on) {
 
 void GicDriver::prepare_percpu_nmi(unsigned intid) {
     const std::uint64_t rd = os_.config().gicr_base + static_cast<unsigned>(os_.this_cpu()) * os_.config().gicr_stride;
-    const std::uint64_t word = rd + GICR_IPRIORITYR + intid / 4 * 4;
+    set_priority(rd + GICR_IPRIORITYR, intid, kNmiPriority);
+}
+
+int GicDriver::set_affinity(unsigned intid, int cpu) {
+    if (intid < kFirstSpi || intid >= kFirstSpi + kSpis) return -EINVAL;
+    os_.mmio_write(os_.config().gicd_base + GICD_IROUTER + std::uint64_t{8} * intid,
+                   std::uint64_t{static_cast<unsigned>(cpu)} << 8); // Aff1
+    return 0;
+}
+
+int GicDriver::request_shared(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler,
+                              bool nmi) {
+    if (intid < kFirstSpi || intid >= kFirstSpi + kSpis) return -EINVAL;
+    for (const Irq& i : irqs_)
+        if (i.intid == intid) return -EBUSY;
+    const std::uint64_t gicd = os_.config().gicd_base;
+    const std::uint64_t group = gicd + GICD_IGROUPR + intid / 32 * 4;
+    os_.mmio_write(group, os_.mmio_read(group) | 1u << intid % 32);
+    set_priority(gicd + GICD_IPRIORITYR, intid, nmi ? kNmiPriority : kDefaultPriority & 0xff);
+    irqs_.push_back({intid, std::string(name), std::move(handler), {}, nmi});
+    return 0;
+}
+
+void GicDriver::enable_shared(unsigned intid, bool on) {
+    os_.mmio_write(os_.config().gicd_base + (on ? GICD_ISENABLER : GICD_ICENABLER) + intid / 32 * 4, 1u << intid % 32);
+}
+
+void GicDriver::free(unsigned intid) {
+    std::erase_if(irqs_, [intid](const Irq& i) { return i.intid == intid; });
+}
+
+/// `registers`: the first of a distributor's or redistributor's priority registers.
+void GicDriver::set_priority(std::uint64_t registers, unsigned intid, std::uint64_t priority) {
+    const std::uint64_t word = registers + intid / 4 * 4;
     const unsigned shift = intid % 4 * 8;
-    os_.mmio_write(word, (os_.mmio_read(word) & ~(std::uint64_t{0xff} << shift)) | kNmiPriority << shift);
+    os_.mmio_write(word, (os_.mmio_read(word) & ~(std::uint64_t{0xff} << shift)) | priority << shift);
 }
 
 void GicDriver::handle(ke::PtRegs& regs) {
@@ -120,8 +155,11 @@ void GicDriver::handle_one(unsigned intid, ke::PtRegs& regs) {
 }
 
 void GicDriver::dispatch(unsigned intid, ke::PtRegs& regs) {
-    Frame f(os_, os_.in_nmi() ? KernelSymbol::handle_percpu_devid_fasteoi_nmi : KernelSymbol::handle_percpu_devid_irq);
-    for (auto& p : percpu_) {
+    const bool shared = intid >= kFirstSpi, nmi = os_.in_nmi();
+    Frame f(os_, shared ? nmi ? KernelSymbol::handle_fasteoi_nmi : KernelSymbol::handle_fasteoi_irq
+                 : nmi  ? KernelSymbol::handle_percpu_devid_fasteoi_nmi
+                        : KernelSymbol::handle_percpu_devid_irq);
+    for (auto& p : irqs_) {
         if (p.intid != intid) continue;
         ++p.count[static_cast<unsigned>(os_.this_cpu())];
         os_.tracepoints().trace_irq_handler_entry(static_cast<int>(intid), p.name);
@@ -130,7 +168,11 @@ void GicDriver::dispatch(unsigned intid, ke::PtRegs& regs) {
         return;
     }
     os_.pr_info("irq: unexpected interrupt " + std::to_string(intid));
-    enable_percpu(intid, false); // a level that nobody clears would storm
+    // A level that nobody clears would storm.
+    if (shared)
+        enable_shared(intid, false);
+    else
+        enable_percpu(intid, false);
 }
 
 void GicDriver::queue_call(int cpu, std::shared_ptr<Call> call) {

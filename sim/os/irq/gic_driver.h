@@ -42,6 +42,11 @@ class GicDriver {
     /// Gives a per-CPU interrupt of the calling CPU the priority of an NMI.
     void prepare_percpu_nmi(unsigned intid);
     void enable_percpu(unsigned intid, bool on);
+    // Shared interrupts (SPIs): routed to one CPU, disabled when they are requested.
+    int set_affinity(unsigned intid, int cpu);
+    int request_shared(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler, bool nmi);
+    void enable_shared(unsigned intid, bool on);
+    void free(unsigned intid);
     /// Acknowledges and handles until nothing is pending. `regs`: interrupted registers.
     void handle(ke::PtRegs& regs);
 
@@ -54,19 +59,20 @@ class GicDriver {
     void queue_irq_work(int cpu, ke::IrqWork& work);
     void drop_irq_work(ke::IrqWork& work);
 
-    struct PercpuIrq {
+    struct Irq {
         unsigned intid{};
         std::string name;
         std::function<bool(ke::PtRegs&)> handler;
         std::array<std::uint64_t, ke::kMaxCpus> count{};
         bool nmi{};
     };
-    const std::vector<PercpuIrq>& percpu_irqs() const { return percpu_; }
+    const std::vector<Irq>& irqs() const { return irqs_; }
     std::uint64_t ipi_count(int cpu, Ipi i) const {
         return ipis_[static_cast<unsigned>(cpu)][static_cast<unsigned>(i)];
     }
 
   private:
+    void set_priority(std::uint64_t registers, unsigned intid, std::uint64_t priority);
     void dispatch(unsigned intid, ke::PtRegs& regs);
     void handle_one(unsigned intid, ke::PtRegs& regs);
     void handle_nmi(unsigned intid, ke::PtRegs& regs);
@@ -74,7 +80,7 @@ class GicDriver {
     void handle_ipi(Ipi ipi);
 
     Kernel& os_;
-    std::vector<PercpuIrq> percpu_;
+    std::vector<Irq> irqs_; ///< requested ones, of each CPU and shared
     std::array<std::deque<std::shared_ptr<Call>>, ke::kMaxCpus> calls_;
     std::array<std::deque<ke::IrqWork*>, ke::kMaxCpus> works_;
     std::array<std::array<std::uint64_t, 8>, ke::kMaxCpus> ipis_{};

@@ -97,6 +97,7 @@ void release_task(Kernel& k, Task& t) {
     if (&t != &k.cur()) { // else it goes when it has left its CPU
         k.perf().perf_event_delayed_put(t);
         k.tracepoints().trace_sched_process_free(t);
+        k.perf().trace_events().pids().freed(t.pid);
         k.drop_ref(t);
     }
     if (p.exec_waiter) k.wake_up_process(*p.exec_waiter);

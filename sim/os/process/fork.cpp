@@ -167,6 +167,13 @@ Task& create_init_task(Kernel& k, const InitProgram& program) {
     return *t;
 }
 
+/// Apart from do_clone, in which g++ 12 would else take the optional DupMmap for uninitialized.
+[[gnu::noinline]] static void trace_new_task(Kernel& k, Task& parent, Task& child, std::uint64_t flags) {
+    k.tracepoints().trace_task_newtask(child, flags, 0);
+    k.tracepoints().trace_sched_process_fork(parent, child);
+    k.perf().trace_events().pids().forked(parent.pid, child.pid);
+}
+
 std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
     const std::uint64_t flags = a.flags;
     Frame f(k, KernelSymbol::kernel_clone);
@@ -320,8 +327,7 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
     k.register_task(*child);
     dup_mmap.reset(); // probes find its address space from now on
     k.perf().perf_event_fork(*child);
-    k.tracepoints().trace_task_newtask(*child, flags, 0);
-    k.tracepoints().trace_sched_process_fork(t, *child);
+    trace_new_task(k, t, *child, flags);
     const int pid = vpid;
     WaitQueueHead done(k);
     if (flags & CLONE_VFORK) {

@@ -417,6 +417,7 @@ void Scheduler::finish_switch() {
         prev->fibre.reset();
         if (prev->state == TaskState::dead) {
             os_.tracepoints().trace_sched_process_free(*prev);
+            os_.perf().trace_events().pids().freed(prev->pid);
             os_.drop_ref(*prev);
         }
     }

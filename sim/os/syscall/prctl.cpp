@@ -197,7 +197,7 @@ std::int64_t sys_prctl(Kernel& k, Task& t, const SyscallArgs& a) {
         case PR_GET_IO_FLUSHER: return io_flusher(k, t, a, false);
         case kPrSetPtracer: return 0;    // without Yama's restriction
         case PR_SET_VMA: return -EINVAL; // the kernel is built without names for anonymous memory
-        case PR_SET_MM: k.pr_info("prctl: PR_SET_MM is not implemented: EINVAL"); return -EINVAL;
+        case PR_SET_MM: k.pr_info_once("prctl: PR_SET_MM is not implemented: EINVAL"); return -EINVAL;
         default: return -EINVAL;
     }
 }

@@ -36,7 +36,7 @@ TEST_CASE("a task has one context for hardware and one for software", "[CORE-001
 }
 
 TEST_CASE("PMUs of a kind share their CPUs' contexts, an uncore PMU has its own", "[CORE-002][CORE-111]") {
-    World w(2, {{"big", 1, 23, 0}, {"little", 2, 23, 1}});
+    World w(2, {{"big", 1, {23}, 0, {}}, {"little", 2, {23}, 1, {}}});
     TestPmu& uncore = add_pmu(w, "uncore", Pmu::TaskContext::invalid, 0);
     const auto context_of = [&](const perf_event_attr& a, int cpu) { return w.event(w.must_open(a, -1, cpu)).ctx; };
     PerfEventContext* software = context_of(World::sw(PERF_COUNT_SW_PAGE_FAULTS), 0);

@@ -298,7 +298,7 @@ TEST_CASE("registers of kernel code that calls", "[CC-051]") {
 
 TEST_CASE("PMUs that cannot be found or registered leave nothing behind", "[ARMPMU-039]") {
     PerfConfig config = World::config(1, {});
-    config.pmus.push_back({"nowhere", 0xf0, 23, 4});
+    config.pmus.push_back({"nowhere", 0xf0, {23}, 4, {}});
     FakeKernel k(1);
     Perf perf(k, config);
     k.perf = &perf;

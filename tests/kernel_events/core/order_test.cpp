@@ -257,7 +257,7 @@ TEST_CASE("software events are never short of counters, but share the fate of a 
 }
 
 TEST_CASE("switching off the context's PMU reaches the first registered only", "[CORE-211][ARMPMU-022]") {
-    World w(2, {{"first", 1, 23, 0}, {"second", 2, 23, 1}});
+    World w(2, {{"first", 1, {23}, 0, {}}, {"second", 2, {23}, 1, {}}});
     Pmu& first = *w.p().pmu_idr.at(kPmuType);
     Pmu& second = *w.p().pmu_idr.at(kPmuType + 1);
     const int fd = w.must_open(World::on(World::attr(kPmuType + 1, kInstructions)));

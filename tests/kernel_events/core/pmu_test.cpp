@@ -124,7 +124,7 @@ TEST_CASE("the order of switching in: hardware, software, SWITCH, the driver, mi
         std::vector<std::string> seen;
         std::function<void()> on_switch;
     };
-    World w(2, {{"only", 2, 23, 1}});
+    World w(2, {{"only", 2, {23}, 1, {}}});
     auto owned = std::make_unique<Watching>(w.k, Pmu::TaskContext::invalid, 0);
     Watching& pmu = *owned;
     REQUIRE(w.p().perf_pmu_register(std::move(owned), "watching", -1) == 0);
@@ -192,7 +192,7 @@ TEST_CASE("the driver of a task's context is called with it, also when equal con
         int made{};
     };
     FakeKernel* kernel = nullptr;
-    World w(1, {{"none", 2, 23, 1}}); // no core PMU on this CPU: the first hardware PMU is the test's
+    World w(1, {{"none", 2, {23}, 1, {}}}); // no core PMU on this CPU: the first hardware PMU is the test's
     kernel = &w.k;
     auto owned = std::make_unique<Watching>(*kernel, Pmu::TaskContext::hardware, Pmu::PERF_PMU_CAP_HETEROGENEOUS_CPUS);
     Watching& pmu = *owned;

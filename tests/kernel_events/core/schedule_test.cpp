@@ -318,7 +318,7 @@ TEST_CASE("events of another task: running elsewhere, asleep", "[CORE-163][CORE-
 TEST_CASE("two core PMUs share the task's context",
           "[CORE-096][CORE-099][CORE-526][CORE-527][CORE-528][CORE-529]"
           "[ARMPMU-002][ARMPMU-008][ARMPMU-012][CORE-149]") {
-    World w(4, {{"armv8_cortex_a55", 0x3, 23, 0}, {"armv8_cortex_a76", 0xc, 23, 2}});
+    World w(4, {{"armv8_cortex_a55", 0x3, {23}, 0, {}}, {"armv8_cortex_a76", 0xc, {23}, 2, {}}});
     CHECK(w.attribute("/sys/bus/event_source/devices/armv8_cortex_a76/type") == "9\n");
     CHECK(w.attribute("/sys/bus/event_source/devices/armv8_cortex_a55/cpus") == "0-1\n");
     CHECK(w.attribute("/sys/bus/event_source/devices/armv8_cortex_a76/cpus") == "2-3\n");

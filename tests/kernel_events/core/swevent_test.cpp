@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/kernel_events/fixture.h"
+#include "tests/kernel_events/ring.h"
 
 using namespace rkperf::ke;
 using namespace rkperf::ke::test;
@@ -38,6 +38,30 @@ TEST_CASE("a task's and a CPU's software events", "[CORE-435]") {
     w.k.switch_to(1, &w.task);
     w.k.page_fault(1, 0);
     CHECK(w.count(t1) == 1);
+}
+
+TEST_CASE("repairs of unaligned accesses and of deprecated instructions: at their pc", "[CORE-455]") {
+    // As do_compat_alignment_fixup and the emulations of deprecated instructions of a 32-bit task call it.
+    for (const std::uint32_t id : {PERF_COUNT_SW_ALIGNMENT_FAULTS, PERF_COUNT_SW_EMULATION_FAULTS}) {
+        World w;
+        perf_event_attr a = World::on(World::sw(id));
+        a.sample_period = 1;
+        a.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR;
+        const int fd = w.must_open(a);
+        const int other = w.must_open(World::on(World::sw(
+            id == PERF_COUNT_SW_ALIGNMENT_FAULTS ? PERF_COUNT_SW_EMULATION_FAULTS : PERF_COUNT_SW_ALIGNMENT_FAULTS)));
+        Ring ring(w, fd, 1);
+        PtRegs regs{};
+        regs.pc = 0x10468;
+        regs.regs[15] = 0x20001; // the address that was not aligned is nowhere in the sample
+        w.perf.perf_sw_event(id, 1, &regs, regs.pc);
+        const Record r = ring.must_next();
+        CHECK(r.word(0) == 0x10468);
+        CHECK(r.word(1) == 0x10468);
+        CHECK((r.header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER);
+        CHECK(w.count(fd) == 1);
+        CHECK(w.count(other) == 0);
+    }
 }
 
 TEST_CASE("context switches and migrations", "[CORE-228][CORE-230][CORE-453][CORE-454]") {

@@ -70,7 +70,7 @@ TEST_CASE("del: stopped, slot and number given back, the control page without a 
 }
 
 TEST_CASE("an event of other CPUs' PMU is passed over and blocks nobody", "[ARMPMU-021][CORE-526]") {
-    World w(2, {{"first", 1, 23, 0}, {"second", 2, 23, 1}});
+    World w(2, {{"first", 1, {23}, 0, {}}, {"second", 2, {23}, 1, {}}});
     const int foreign = w.must_open(World::on(World::attr(kPmuType + 1, kInstructions)));
     const int chain = w.must_open(World::on(World::hw(0x1e)));
     const int own = w.must_open(World::on(World::hw(kInstructions)));
@@ -94,7 +94,7 @@ TEST_CASE("a counter that wraps twice unseen loses what it wrapped", "[ARMPMU-02
 }
 
 TEST_CASE("one handler for all CPUs of a line; each CPU switches it on itself", "[ARMPMU-031]") {
-    World w(2, {{"first", 1, 23, 0}, {"second", 2, 23, 1}});
+    World w(2, {{"first", 1, {23}, 0, {}}, {"second", 2, {23}, 1, {}}});
     CHECK(w.k.cpu(0).handlers.size() == 1);
     CHECK(w.k.cpu(0).irq_enabled);
     CHECK(w.k.cpu(1).irq_enabled);
@@ -162,7 +162,7 @@ TEST_CASE("power states that lose the registers", "[ARMPMU-036][ARMPMU-037]") {
     pmu.cpu_pm_notify(CpuPm::enter_failed);
     w.k.count(0, kInstructions, 3);
     CHECK(w.count(fd) == 45);
-    World other(2, {{"second", 2, 23, 1}});
+    World other(2, {{"second", 2, {23}, 1, {}}});
     CHECK_FALSE(arm_pmu(other).cpu_pm_notify(CpuPm::enter));
 }
 
