@@ -120,8 +120,8 @@ class Threads {
         c.count_block(*c.block_);
         if constexpr (!kTimed) c.counter_.advance(c.block_->size);
     }
-    // The end of a block comes in three: as last time and with nothing to look at; with a prediction to learn from or
-    // inputs to compare; to be placed. Each is a function of its own, so that none pays for what the next one needs.
+    // The end of a block comes in four: as last time and with nothing to look at; with inputs to compare; with a prediction
+    // to learn from; to be placed. Each is a function of its own, so that none pays for what the next one needs.
 
     [[gnu::noinline, gnu::flatten]] static void end_with_inputs(CoreBase& base, State& s, const Op* op, u64 pc) {
         Core& c = core(base);
@@ -248,7 +248,7 @@ class Threads {
             s.mem.last_va = va;
             Move::move(s, i, l.host + (va & (kLineSize - 1)));
             a64::write_back<kAddress>(s, i, va);
-            note(c, op, va);
+            if constexpr (Core::kReadsAddresses) note(c, op, va);
             ++c.fast_.hits[Move::kStore];
             if (__builtin_expect((va & (Move::kElement - 1)) != 0, 0)) ++c.fast_.unaligned[Move::kStore];
         } else {
@@ -289,13 +289,25 @@ class Threads {
         Core& c = core(base);
         if constexpr (!kTimed) {
             finish_block(c);
-        } else if (!c.end_block_same(pc, kTaken, target)) {
+        } else if (!c.foreseen(pc, kTaken)) {
             return direction_learning<kTaken>(base, s, op, pc, target);
+        } else if (!c.template end_block_foreseen<false>(kTaken, target)) {
+            return direction_with_inputs<kTaken>(base, s, op, pc, target);
         }
         c.fast_.taken += kTaken;
         return enter(base, s, &c.block_->next[kTaken], pc, target);
     }
-    /// The same where the predictor may learn or there are inputs.
+    /// The same where there are inputs, and the predictor has nothing to learn.
+    template <bool kTaken>
+    [[gnu::noinline, gnu::flatten]] static void direction_with_inputs(CoreBase& base, State& s, const Op* op, u64 pc,
+                                                                      u64 target) {
+        Core& c = core(base);
+        if (!c.template end_block_foreseen<true>(kTaken, target))
+            return direction_learning<kTaken>(base, s, op, pc, target);
+        c.fast_.taken += kTaken;
+        return enter(base, s, &c.block_->next[kTaken], pc, target);
+    }
+    /// The same where the predictor may learn, or something is new.
     template <bool kTaken>
     [[gnu::noinline, gnu::flatten]] static void direction_learning(CoreBase& base, State& s, const Op* op, u64 pc,
                                                                    u64 target) {
