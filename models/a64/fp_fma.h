@@ -32,9 +32,10 @@ void exec_fma(CpuState& s, const Insn& i) {
     exec_fma_slow<F, negate_addend, negate_product>(s, i);
 }
 
-/// The same on a host with FMA instructions, whose results are correctly rounded as well.
+/// On a host with FMA instructions, whose results are correctly rounded as well. False: nothing was done, exec_fma_slow()
+/// has to.
 template <class F, bool negate_addend, bool negate_product>
-RK_TARGET_FMA void exec_fma_hw(CpuState& s, const Insn& i) {
+RK_TARGET_FMA inline bool quick_fma_hw(CpuState& s, const Insn& i) {
     using Bits = typename F::Bits;
     using Host = typename F::Host;
     Host a = std::bit_cast<Host>(lane<Bits>(s.v[i.rn], 0)), c = std::bit_cast<Host>(lane<Bits>(s.v[i.ra], 0));
@@ -48,11 +49,18 @@ RK_TARGET_FMA void exec_fma_hw(CpuState& s, const Insn& i) {
             s.fpcr & fpcr::FZ && (F::is_denormal(std::bit_cast<Bits>(a)) || F::is_denormal(std::bit_cast<Bits>(b)) ||
                                   F::is_denormal(std::bit_cast<Bits>(c)));
         const Bits r = std::bit_cast<Bits>(value);
-        if (__builtin_expect(is_well_normal<F>(r) && !flushes, 1)) return set_scalar(s.v[i.rd], r);
+        if (__builtin_expect(is_well_normal<F>(r) && !flushes, 1)) {
+            set_scalar(s.v[i.rd], r);
+            return true;
+        }
     }
-    if (!(s.fpcr & (fpcr::RMode | fpcr::FZ)) && hw_fused_exact<F>(a, b, c, value))
-        return set_scalar(s.v[i.rd], std::bit_cast<Bits>(value));
-    exec_fma_slow<F, negate_addend, negate_product>(s, i);
+    if ((s.fpcr & (fpcr::RMode | fpcr::FZ)) || !hw_fused_exact<F>(a, b, c, value)) return false;
+    set_scalar(s.v[i.rd], std::bit_cast<Bits>(value));
+    return true;
+}
+template <class F, bool negate_addend, bool negate_product>
+RK_TARGET_FMA void exec_fma_hw(CpuState& s, const Insn& i) {
+    if (!quick_fma_hw<F, negate_addend, negate_product>(s, i)) exec_fma_slow<F, negate_addend, negate_product>(s, i);
 }
 
 } // namespace rkperf::a64

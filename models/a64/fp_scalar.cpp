@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scalar floating point: arithmetic, fused multiply-add, comparison, selection, rounding, immediates. Arm ARM C4.1.96.
+#include "models/a64/fp_binary.h"
 #include "models/a64/fp_decode.h"
 #include "models/a64/fp_fma.h"
 #include "models/a64/fp_ops.h"
@@ -49,32 +50,6 @@ void exec_convert(CpuState& s, const Insn& i) {
     const Bits r = soft::convert<To, From>(a, env.rounding(), env);
     set_scalar(s.v[i.rd], r);
     s.fpsr |= env.flags;
-}
-
-// ---- two operands
-
-template <class F, class Op>
-[[gnu::noinline]] void exec_binary_slow(CpuState& s, const Insn& i) {
-    using Bits = BitsOf<F>;
-    FpEnv env{s.fpcr, s.fpsr};
-    const Bits r = binary_lane<F, Op>(lane<Bits>(s.v[i.rn], 0), lane<Bits>(s.v[i.rm], 0), env);
-    set_scalar(s.v[i.rd], r);
-    s.fpsr = env.flags;
-}
-
-template <class F, class Op>
-void exec_binary(CpuState& s, const Insn& i) {
-    using Bits = BitsOf<F>;
-    if constexpr (Op::has_host && kHasHost<F>) {
-        using Host = typename F::Host;
-        if (__builtin_expect(host_mode(s), 1)) {
-            const Host a = std::bit_cast<Host>(lane<Bits>(s.v[i.rn], 0));
-            const Host b = std::bit_cast<Host>(lane<Bits>(s.v[i.rm], 0));
-            const Bits r = std::bit_cast<Bits>(Op::host(a, b));
-            if (__builtin_expect(Op::template plain<F>(r), 1)) return set_scalar(s.v[i.rd], r);
-        }
-    }
-    exec_binary_slow<F, Op>(s, i);
 }
 
 // ---- comparison and selection

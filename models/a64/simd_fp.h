@@ -58,8 +58,9 @@ template <class F, unsigned N, class Op, bool by_element>
     s.fpsr = env.flags;
 }
 
+/// False: nothing was done, exec_fp2_slow() has to.
 template <class F, unsigned N, class Op, bool by_element>
-void exec_fp2(CpuState& s, const Insn& i) {
+inline bool quick_fp2(CpuState& s, const Insn& i) {
     using Bits = typename F::Bits;
     if constexpr (Op::has_host && kHasHost<F>) {
         using Host = typename F::Host;
@@ -79,7 +80,10 @@ void exec_fp2(CpuState& s, const Insn& i) {
             } else {
                 stands = false;
             }
-            if (__builtin_expect(stands, 1)) return r.store(s.v[i.rd]);
+            if (__builtin_expect(stands, 1)) {
+                r.store(s.v[i.rd]);
+                return true;
+            }
         }
     } else if constexpr (Op::has_quick && kHasHost<F>) {
         if (__builtin_expect(!(s.fpcr & fpcr::FZ), 1)) {
@@ -91,10 +95,17 @@ void exec_fp2(CpuState& s, const Insn& i) {
                 quick &= Op::template quick<F>(a.v[l], b.v[l], v);
                 r.v[l] = v;
             }
-            if (__builtin_expect(quick, 1)) return r.store(s.v[i.rd]);
+            if (__builtin_expect(quick, 1)) {
+                r.store(s.v[i.rd]);
+                return true;
+            }
         }
     }
-    exec_fp2_slow<F, N, Op, by_element>(s, i);
+    return false;
+}
+template <class F, unsigned N, class Op, bool by_element>
+void exec_fp2(CpuState& s, const Insn& i) {
+    if (!quick_fp2<F, N, Op, by_element>(s, i)) exec_fp2_slow<F, N, Op, by_element>(s, i);
 }
 
 /// hw_fused_exact() of all lanes, without a branch between them.
@@ -151,9 +162,9 @@ void exec_fp_mla(CpuState& s, const Insn& i) {
     exec_fp_mla_slow<F, N, negate, by_element>(s, i);
 }
 
-/// The same on a host with FMA instructions.
+/// The same on a host with FMA instructions. False: nothing was done, exec_fp_mla_slow() has to.
 template <class F, unsigned N, bool negate, bool by_element>
-RK_TARGET_FMA void exec_fp_mla_hw(CpuState& s, const Insn& i) {
+RK_TARGET_FMA inline bool quick_fp_mla_hw(CpuState& s, const Insn& i) {
     using Host = typename F::Host;
     auto a = std::bit_cast<Lanes<Host, N>>(FpLanes<F, N>::load(s.v[i.rn]));
     const auto b = std::bit_cast<Lanes<Host, N>>(second_operand<F, N, by_element>(s, i));
@@ -171,12 +182,18 @@ RK_TARGET_FMA void exec_fp_mla_hw(CpuState& s, const Insn& i) {
                 plain &= !F::is_denormal(std::bit_cast<typename F::Bits>(a.v[l])) &&
                          !F::is_denormal(std::bit_cast<typename F::Bits>(b.v[l])) && !F::is_denormal(c.v[l]);
         }
-        if (__builtin_expect(plain, 1)) return r.store(s.v[i.rd]);
+        if (__builtin_expect(plain, 1)) {
+            r.store(s.v[i.rd]);
+            return true;
+        }
     }
-    if (!(s.fpcr & (fpcr::RMode | fpcr::FZ))) {
-        if (hw_fused_exact<F, N>(a, b, addend, d)) return std::bit_cast<FpLanes<F, N>>(d).store(s.v[i.rd]);
-    }
-    exec_fp_mla_slow<F, N, negate, by_element>(s, i);
+    if ((s.fpcr & (fpcr::RMode | fpcr::FZ)) || !hw_fused_exact<F, N>(a, b, addend, d)) return false;
+    std::bit_cast<FpLanes<F, N>>(d).store(s.v[i.rd]);
+    return true;
+}
+template <class F, unsigned N, bool negate, bool by_element>
+RK_TARGET_FMA void exec_fp_mla_hw(CpuState& s, const Insn& i) {
+    if (!quick_fp_mla_hw<F, N, negate, by_element>(s, i)) exec_fp_mla_slow<F, N, negate, by_element>(s, i);
 }
 
 /// Lane operations with one operand.

@@ -54,12 +54,6 @@ struct HighNarrow : Int<false, kNoD> {
         };
     };
 };
-template <class Op>
-struct Widening : Op {
-    template <bool upper>
-    using Bodies = LongBodies<upper, false>;
-};
-
 template <class Op, bool upper, bool narrows>
 bool dec_different(std::uint32_t raw, Insn& out) {
     set_v_binary(raw, out);

@@ -109,5 +109,11 @@ struct LongBodies {
         static constexpr Exec fn = exec_long<E, N, Op, upper, by_element>;
     };
 };
+/// For the "L" forms, whose operands are both narrow.
+template <class Op>
+struct Widening : Op {
+    template <bool upper>
+    using Bodies = LongBodies<upper, false>;
+};
 
 } // namespace rkperf::a64

@@ -35,6 +35,27 @@ LaneMap lane_map(EventList list, const CoreQuirks& quirks) {
     return LaneMap(list);
 }
 
+/// The lane of what is executed, and that of what is issued in vain.
+struct WrongKind {
+    Lane right, wrong;
+};
+constexpr WrongKind kWrongKinds[] = {
+    {Lane::load, Lane::wrong_load},
+    {Lane::store, Lane::wrong_store},
+    {Lane::data_processing, Lane::wrong_data_processing},
+    {Lane::simd, Lane::wrong_simd},
+    {Lane::fp, Lane::wrong_fp},
+    {Lane::crypto, Lane::wrong_crypto},
+    {Lane::branch_immed, Lane::wrong_branch_immed},
+    {Lane::branch_indirect, Lane::wrong_branch_indirect},
+    {Lane::branch_return, Lane::wrong_branch_return},
+};
+bool is_of_wrong_path(Lane l) {
+    return l == Lane::cond_mispredict || l == Lane::wrong_path ||
+           std::any_of(std::begin(kWrongKinds), std::end(kWrongKinds),
+                       [l](const WrongKind& k) { return k.wrong == l; });
+}
+
 } // namespace
 
 CoreBase::CoreBase(sc_core::sc_module_name name, const CoreConfig& config, const CoreQuirks& quirks,
@@ -96,7 +117,7 @@ void CoreBase::flush() const {
         return;
     }
     user_counts_ = state_ != nullptr;
-    const bool executed = counted_ || counted_nodes_ || fast_.any();
+    const bool executed = counted_ || counted_nodes_ || noted_ || fast_.any();
     if (!executed && cycle_ == flushed_cycle_) return; // no instruction since
     if (executed || (fast_.unaligned[0] | fast_.unaligned[1])) flush_executed(row);
     feed(Lane::cycle, cycle_ - flushed_cycle_);
@@ -125,6 +146,7 @@ void CoreBase::flush_executed(EventTotals::Row& row) const {
         fast_.fetches += counted_->fetches * counted_->executions;
         counted_->executions = 0;
     }
+    flush_wrong_paths();
     for (unsigned w = 0; w < fast_.lanes.words.size(); ++w) {
         if (!fast_.lanes.words[w]) continue;
         for (unsigned l = 4 * w; l < 4 * w + 4; ++l) feed(static_cast<Lane>(l), fast_.lanes[l]);
@@ -191,6 +213,7 @@ void CoreBase::note_mispredict(Mispredict kind, std::uint64_t n, std::uint64_t p
     }
     WrongPath& w = wrong_paths_[(pc >> 2 ^ n << 1 ^ taken) % kWrongPaths];
     if (w.page != page_ || w.pc != pc || w.n != n || w.taken != taken || w.changes != code_.changes()) {
+        if (w.passes) flush_wrong_paths();
         w.page = page_;
         w.pc = pc;
         w.n = n;
@@ -198,8 +221,21 @@ void CoreBase::note_mispredict(Mispredict kind, std::uint64_t n, std::uint64_t p
         w.changes = code_.changes();
         learn_wrong_path(w);
     }
-    for (unsigned i = 0; i < w.count; ++i) totals_.add(w.adds[i].event, w.adds[i].n);
-    if (totals_.dirty) deadline_ = 0;
+    if (__builtin_expect(wrong_paths_armed_, 0)) {
+        for (unsigned i = 0; i < w.count; ++i) totals_.add(w.adds[i].event, w.adds[i].n);
+        if (totals_.dirty) deadline_ = 0;
+    } else if (w.passes++ == 0) {
+        w.noted_before = noted_;
+        noted_ = &w;
+    }
+}
+
+void CoreBase::flush_wrong_paths() const {
+    EventTotals::Row& row = totals_.now();
+    for (; noted_; noted_ = noted_->noted_before) {
+        for (unsigned i = 0; i < noted_->count; ++i) row[noted_->adds[i].event] += noted_->adds[i].n * noted_->passes;
+        noted_->passes = 0;
+    }
 }
 
 void CoreBase::learn_wrong_path(WrongPath& w) const {
@@ -217,22 +253,8 @@ void CoreBase::learn_wrong_path(WrongPath& w) const {
         wrong = w.pc + static_cast<std::uint64_t>(a64::decode(raw).imm);
     }
     if ((wrong ^ vpn_ << kPageShift) >= kPageSize) return;
-    struct Kind {
-        Lane right, wrong;
-    };
-    static constexpr Kind kKinds[] = {
-        {Lane::load, Lane::wrong_load},
-        {Lane::store, Lane::wrong_store},
-        {Lane::data_processing, Lane::wrong_data_processing},
-        {Lane::simd, Lane::wrong_simd},
-        {Lane::fp, Lane::wrong_fp},
-        {Lane::crypto, Lane::wrong_crypto},
-        {Lane::branch_immed, Lane::wrong_branch_immed},
-        {Lane::branch_indirect, Lane::wrong_branch_indirect},
-        {Lane::branch_return, Lane::wrong_branch_return},
-    };
     const LaneVector counts = on_wrong_path(wrong, w.n);
-    for (const Kind& k : kKinds)
+    for (const WrongKind& k : kWrongKinds)
         if (const std::uint64_t count = counts[index_of(k.right)]) add(k.wrong, count);
 }
 
@@ -275,6 +297,7 @@ void CoreBase::read_armed() {
     rearm_ = false;
     for (const Armed& a : armed_) totals_.watch(a.event, false);
     armed_.clear();
+    wrong_paths_armed_ = false;
     stalls_.stop_at.fill(~std::uint64_t{0});
     if (!monitor_) return;
     for (const ArmedCounter& c : monitor_->armed()) {
@@ -286,6 +309,7 @@ void CoreBase::read_armed() {
         a.lanes = lane_map_.lanes_of(c.event);
         for (Lane l : a.lanes) {
             a.cycle |= l == Lane::cycle;
+            wrong_paths_armed_ |= is_of_wrong_path(l);
             if (index_of(l) >= kFirstStall) a.stall = static_cast<int>(stall_index(l));
         }
         // A 64-bit counter that has just wrapped is further away than the totals can count.

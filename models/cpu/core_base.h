@@ -331,6 +331,8 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
         bool taken{};
         unsigned changes{}; ///< of the code then
         unsigned count{};
+        std::uint64_t passes{};    ///< since the core last counted
+        WrongPath* noted_before{}; ///< the next one with passes
         struct Add {
             EventNumber event{};
             std::uint32_t n{};
@@ -339,6 +341,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     };
     static constexpr unsigned kWrongPaths = 128;
     void learn_wrong_path(WrongPath& w) const;
+    void flush_wrong_paths() const;
     LaneVector on_wrong_path(std::uint64_t pc, std::uint64_t n) const;
     SysRegOutcome transact(SysReg reg, std::uint64_t& value, bool write, ExceptionLevel el);
     unsigned sysreg_cost(SysReg reg, bool write) const;
@@ -370,6 +373,8 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     CodeCache code_;
     FastPort port_;
     std::array<WrongPath, kWrongPaths> wrong_paths_{};
+    mutable WrongPath* noted_{}; ///< those with passes, the last one first
+    bool wrong_paths_armed_{};   ///< an event that they add to is armed
     std::array<FetchPage, kFetchPages> fetch_pages_{};
     std::vector<std::uint64_t> dropped_code_; ///< pages whose blocks go at the next boundary
     Exclusive exclusive_;

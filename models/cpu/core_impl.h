@@ -57,6 +57,8 @@ class CoreImpl final : public CoreBase {
     friend Timed;
     friend Functional;
 
+    static constexpr bool kReadsAddresses = Pipe::kReadsAddresses;
+
     enum class Why : std::uint8_t {
         attention, ///< something needs the core's attention at a boundary
         stopped,   ///< an operation has stopped
@@ -107,15 +109,17 @@ class CoreImpl final : public CoreBase {
     }
     /// The present block, which has no inputs, has ended without a branch, and as last time; false: it is not known.
     bool end_block_same() { return replayer_.template finish_same<false>(ReplayNode::kNotTaken, notes_); }
-    /// The same in a conditional branch at `pc`.
-    bool end_block_same(std::uint64_t pc, bool taken, std::uint64_t target) {
-        if constexpr (!Pipe::kReplays) return false;
+    /// The predictor has nothing to learn from the conditional branch at `pc`, and what it leads to costs nothing.
+    bool foreseen(std::uint64_t pc, bool taken) const { return Pipe::kReplays && predictor_.always(pc, taken); }
+    /// The same as end_block_same() in a conditional branch that was foreseen. kInputs: the block may have inputs.
+    template <bool kInputs>
+    bool end_block_foreseen(bool taken, std::uint64_t target) {
         const unsigned outcome = taken ? ReplayNode::kTaken + predictor_.least_bubble() : ReplayNode::kNotTaken;
-        if (!predictor_.always(pc, taken) || !replayer_.template finish_same<false>(outcome, notes_)) return false;
+        if (!replayer_.template finish_same<kInputs>(outcome, notes_)) return false;
         predictor_.as_always(taken, target);
         return true;
     }
-    /// The same in another branch, which is taken.
+    /// The same as end_block_same() in another branch, which is taken.
     bool end_block_same(a64::InsnKind kind, std::uint64_t pc, std::uint64_t target) {
         if constexpr (!Pipe::kReplays) return false;
         if (!predictor_.always(kind, pc, target) ||

@@ -74,6 +74,7 @@ struct ReplayInput {
     std::uint8_t slot{}; ///< note_slot() of it
     OpGroup group{};     ///< load, store or divide
     std::uint8_t latency{}, bytes{};
+    bool from_cache{}; ///< load that no store gave its data
     /// From the block's entry, as the pipeline says. Divide: `done` is its bits.
     std::uint16_t issue{}, done{};
     union {

@@ -4,7 +4,7 @@
 //
 // Pipe: present(), save(image), restore(image, cycle), kLongestWait, kYield (replays that are worth a save()); kReplays: has
 // all these. kReadsAddresses: what an access takes depends on addresses, which are inputs of its block then; note_access(),
-// repeat_load(), repeat_store(), end_repeat(), take_back() are for these.
+// repeat() and take_back() are for these.
 #pragma once
 
 #include "models/cpu/replay.h"
@@ -50,7 +50,6 @@ class Replayer {
         if (__builtin_expect(!e.state, 0)) return false;
         if constexpr (kInputs) {
             if (__builtin_expect(!repeat(*n, notes), 0)) return false;
-            end_repeat();
             wrong_path_ = n->wrong_path;
         } else {
             if (n->first_input != n->last_input) return false;
@@ -61,15 +60,14 @@ class Replayer {
     /// The same with anything. False: something is new, and the block is to be placed from its beginning; the pipeline is
     /// where it was then.
     [[gnu::noinline]] bool finish(unsigned outcome, const std::uint64_t* notes) {
-        take_back();
         ReplayNode* n = node_;
         if (!repeat(*n, notes) && !(n = repeat_variant(notes))) return false;
         ReplayNode::Exit& e = n->exits[outcome];
         if (!e.state) {
+            take_back(*n, notes);
             record_exit(*n);
             return false;
         }
-        end_repeat();
         wrong_path_ = n->wrong_path;
         go_on(*n, e);
         return true;
@@ -81,7 +79,7 @@ class Replayer {
     void record(const DecodedOp& op, std::uint64_t issue, std::uint64_t note) {
         ReplayNode& n = *recording_;
         if (n.known) return;
-        ReplayInput& i = inputs_[recorded_inputs_++];
+        ReplayInput& i = inputs_[recorded_inputs_++] = {};
         i.op = static_cast<std::uint8_t>(&op - n.block->ops.data());
         i.slot = static_cast<std::uint8_t>(note_slot(&op));
         i.group = op.group;
@@ -181,39 +179,26 @@ class Replayer {
         stalls_before_ = stalls_.count;
     }
     [[gnu::noinline]] void record_exit(ReplayNode& n) {
-        take_back();
         bring_up();
         node_ = nullptr;
         recording_ = &n;
         pipe_.enter_block(n.block->fetches, n.block->inside);
     }
+    /// Whether the inputs act alike; if not, nothing has happened.
     [[gnu::always_inline]] bool repeat(const ReplayNode& n, const std::uint64_t* notes) {
-        for (const ReplayInput *at = n.first_input, *const end = n.last_input; at != end; ++at) {
-            const ReplayInput& i = *at;
-            const std::uint64_t note = notes[i.slot];
-            if constexpr (Pipe::kReadsAddresses) {
-                if (i.group == OpGroup::store) {
-                    pipe_.repeat_store(base_, note, i);
-                    continue;
-                }
-                if (i.group == OpGroup::load) {
-                    if (__builtin_expect(!pipe_.repeat_load(*n.block, base_, note, i), 0)) return false;
-                    continue;
-                }
-            }
-            if (__builtin_expect(note != i.done, 0)) return false;
+        if constexpr (Pipe::kReadsAddresses) {
+            return n.first_input == n.last_input || pipe_.repeat(n, base_, notes);
+        } else {
+            for (const ReplayInput* i = n.first_input; i != n.last_input; ++i)
+                if (__builtin_expect(notes[i->slot] != i->done, 0)) return false;
+            return true;
         }
-        return true;
     }
-    void end_repeat() {
-        if constexpr (Pipe::kReadsAddresses) pipe_.end_repeat();
-    }
-    void take_back() {
-        if constexpr (Pipe::kReadsAddresses) pipe_.take_back();
+    void take_back(const ReplayNode& n, const std::uint64_t* notes) {
+        if constexpr (Pipe::kReadsAddresses) pipe_.take_back(n, base_, notes);
     }
     /// The node for the same block with inputs as they are now; null: none, one is being recorded if there is room.
     [[gnu::noinline]] ReplayNode* repeat_variant(const std::uint64_t* notes) {
-        take_back();
         Block& b = *node_->block;
         for (ReplayNode* n = at_->nodes; n; n = n->other) {
             if (n == node_ || n->block != &b || !n->known) continue;
@@ -221,7 +206,6 @@ class Replayer {
                 if (hint_ != &nowhere_) *hint_ = n;
                 return n;
             }
-            take_back();
         }
         node_ = nullptr;
         bring_up();

@@ -11,10 +11,10 @@
 
 #include "models/cpu/code_cache.h"
 #include "models/cpu/hot_bodies.h"
+#include "models/cpu/processing.h"
 
 #include <algorithm>
 #include <bit>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,13 +26,6 @@ inline constexpr bool kTailCalls = true;
 #else
 inline constexpr bool kTailCalls = false;
 #endif
-
-/// Whether two bodies are the same. Compared as types: under -fsanitize=undefined g++ does not take the comparison of
-/// functions for a constant.
-template <a64::Exec kFn>
-struct BodyOf {};
-template <a64::Exec kOne, a64::Exec kOther>
-inline constexpr bool kSameBody = std::is_same_v<BodyOf<kOne>, BodyOf<kOther>>;
 
 template <class Core, bool kTimed>
 class Threads {
@@ -127,8 +120,8 @@ class Threads {
         c.count_block(*c.block_);
         if constexpr (!kTimed) c.counter_.advance(c.block_->size);
     }
-    // The end of a block comes in three: as last time and with nothing to look at; with a prediction to learn from or
-    // inputs to compare; to be placed. Each is a function of its own, so that none pays for what the next one needs.
+    // The end of a block comes in four: as last time and with nothing to look at; with inputs to compare; with a prediction
+    // to learn from; to be placed. Each is a function of its own, so that none pays for what the next one needs.
 
     [[gnu::noinline, gnu::flatten]] static void end_with_inputs(CoreBase& base, State& s, const Op* op, u64 pc) {
         Core& c = core(base);
@@ -209,27 +202,9 @@ class Threads {
         c.why_ = Why::look;
     }
 
-    // --- data processing ---
-
-    template <a64::Exec kFn>
-    [[gnu::always_inline]] static void call(State& s, const Op* op, u64 pc) {
-        if constexpr (kSameBody<kFn, nullptr>) {
-            s.pc = pc;
-            op->insn.fn(s, op->insn);
-        } else {
-            if constexpr (kSameBody<kFn, a64::dp_imm::adr> || kSameBody<kFn, a64::dp_imm::adrp>) s.pc = pc;
-            kFn(s, op->insn);
-        }
-    }
-    template <a64::Exec kFn>
-    [[gnu::flatten]] static void process(CoreBase& base, State& s, const Op* op, u64 pc) {
-        call<kFn>(s, op, pc);
-        return next(base, s, op, pc);
-    }
     static void divide(CoreBase& base, State& s, const Op* op, u64 pc) {
         if constexpr (kTimed) note(core(base), op, Core::quotient_bits(s, op->insn));
-        call<nullptr>(s, op, pc);
-        return next(base, s, op, pc);
+        return process_called(base, s, op, pc);
     }
 
     // --- memory ---
@@ -273,7 +248,7 @@ class Threads {
             s.mem.last_va = va;
             Move::move(s, i, l.host + (va & (kLineSize - 1)));
             a64::write_back<kAddress>(s, i, va);
-            note(c, op, va);
+            if constexpr (Core::kReadsAddresses) note(c, op, va);
             ++c.fast_.hits[Move::kStore];
             if (__builtin_expect((va & (Move::kElement - 1)) != 0, 0)) ++c.fast_.unaligned[Move::kStore];
         } else {
@@ -314,13 +289,25 @@ class Threads {
         Core& c = core(base);
         if constexpr (!kTimed) {
             finish_block(c);
-        } else if (!c.end_block_same(pc, kTaken, target)) {
+        } else if (!c.foreseen(pc, kTaken)) {
             return direction_learning<kTaken>(base, s, op, pc, target);
+        } else if (!c.template end_block_foreseen<false>(kTaken, target)) {
+            return direction_with_inputs<kTaken>(base, s, op, pc, target);
         }
         c.fast_.taken += kTaken;
         return enter(base, s, &c.block_->next[kTaken], pc, target);
     }
-    /// The same where the predictor may learn or there are inputs.
+    /// The same where there are inputs, and the predictor has nothing to learn.
+    template <bool kTaken>
+    [[gnu::noinline, gnu::flatten]] static void direction_with_inputs(CoreBase& base, State& s, const Op* op, u64 pc,
+                                                                      u64 target) {
+        Core& c = core(base);
+        if (!c.template end_block_foreseen<true>(kTaken, target))
+            return direction_learning<kTaken>(base, s, op, pc, target);
+        c.fast_.taken += kTaken;
+        return enter(base, s, &c.block_->next[kTaken], pc, target);
+    }
+    /// The same where the predictor may learn, or something is new.
     template <bool kTaken>
     [[gnu::noinline, gnu::flatten]] static void direction_learning(CoreBase& base, State& s, const Op* op, u64 pc,
                                                                    u64 target) {
@@ -371,7 +358,11 @@ class Threads {
             target = s.x[op->insn.rn];
         } else {
             s.pc = pc;
-            call<kFn>(s, op, pc);
+            if constexpr (kSameBody<kFn, nullptr>) {
+                op->insn.fn(s, op->insn);
+            } else {
+                kFn(s, op->insn);
+            }
             taken = s.branch_taken;
             s.branch_taken = false;
             target = taken ? s.pc : pc + 4;
@@ -407,14 +398,6 @@ class Threads {
     };
     using Rows = std::vector<Row>;
 
-    template <a64::Exec... kFns>
-    static void add(Rows& rows, hot::Bodies<kFns...>) {
-        (rows.push_back({kFns, {}, process<kFns>}), ...);
-    }
-    template <class... Lists>
-    static void add(Rows& rows, hot::Types<Lists...>) {
-        (add(rows, Lists{}), ...);
-    }
     template <class... Conditions>
     static void add_conditional(Rows& rows, hot::Types<Conditions...>) {
         constexpr a64::InsnKind kKind = a64::InsnKind::branch_cond;
@@ -466,7 +449,6 @@ class Threads {
     static const Rows& rows() {
         static const Rows kRows = [] {
             Rows rows;
-            add(rows, hot::DataProcessing{});
             add_conditional(rows, hot::OnFlags{});
             add_conditional(rows, hot::OnRegister{});
             add_branches(rows, hot::Unconditional{});
@@ -491,13 +473,14 @@ class Threads {
 
 template <class Core, bool kTimed>
 Handler Threads<Core, kTimed>::handler_of(const DecodedOp& op, Block& block) {
-    const Row* const row = find(op.insn, op.group == OpGroup::branch);
-    const bool access_called = (op.group == OpGroup::load || op.group == OpGroup::store) && !row;
+    const bool is_access = op.group == OpGroup::load || op.group == OpGroup::store;
+    const Row* const row = is_access || op.group == OpGroup::branch ? find(op.insn, !is_access) : nullptr;
+    const bool access_called = is_access && !row;
     if (access_called || op.group == OpGroup::system) block.replays = false;
     switch (op.group) {
         case OpGroup::simple:
         case OpGroup::flags:
-        case OpGroup::general: return row ? row->handler : process<nullptr>;
+        case OpGroup::general: return processing_handler(op.insn);
         case OpGroup::divide: return divide;
         case OpGroup::load:
         case OpGroup::store: return row ? row->handler : access;

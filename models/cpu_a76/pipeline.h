@@ -171,34 +171,12 @@ class Pipeline {
     /// what an access that is replayed cannot do.
     bool note_access(const cpu::DecodedOp& op, std::uint64_t entry, std::uint64_t issue, std::uint64_t va,
                      cpu::ReplayInput& input) const;
-    /// A load like one that was noted; false if this address does not act alike.
-    bool repeat_load(const cpu::Block& block, std::uint64_t entry, std::uint64_t va, const cpu::ReplayInput& input) {
-        const std::uint64_t issue = entry + input.issue, read_at = entry + input.read_at;
-        const auto clash = [&](std::uint64_t cycle) {
-            const BankUse& use = banks_[cycle % kBankCycles];
-            return use.cycle == cycle && banks_clash(use.word, va >> 3);
-        };
-        if (__builtin_expect(clash(read_at), 0)) return false;
-        if (__builtin_expect(read_at != issue, 0) && !clash(issue)) return false;
-        BankUse& use = banks_[read_at % kBankCycles];
-        old_bank_[old_banks_++] = {&use, use};
-        use = {read_at, va >> 3};
-        std::uint64_t done = read_at + input.latency;
-        const Store& s = stores_[va >> 3 & (kStores - 1)];
-        if (__builtin_expect(s.done > issue && (s.va ^ va) < 8, 0))
-            done = std::max(done, forward(block.ops[input.op], s, issue, va));
-        return done == entry + input.done;
-    }
-    void repeat_store(std::uint64_t entry, std::uint64_t va, const cpu::ReplayInput& input) {
-        Store& s = stores_[va >> 3 & (kStores - 1)];
-        old_store_[old_stores_++] = {&s, s};
-        s = Store{va, entry + input.drained, entry + input.done, input.bytes};
-    }
-    void end_repeat() { old_stores_ = old_banks_ = 0; }
-    /// Undoes what was repeated since the last end_repeat().
-    void take_back() {
-        for (; old_stores_; --old_stores_) *old_store_[old_stores_ - 1].where = old_store_[old_stores_ - 1].what;
-        for (; old_banks_; --old_banks_) *old_bank_[old_banks_ - 1].where = old_bank_[old_banks_ - 1].what;
+    /// Accesses and divisions like those of the node, which was entered at `entry`; `notes`: of its operations (threads.h).
+    /// False: one of them does not act alike, and nothing has happened.
+    bool repeat(const cpu::ReplayNode& node, std::uint64_t entry, const std::uint64_t* notes);
+    /// Undoes that.
+    void take_back(const cpu::ReplayNode& node, std::uint64_t entry, const std::uint64_t* notes) {
+        take_back(node.first_input, node.last_input, entry, notes);
     }
 
   private:
@@ -221,6 +199,11 @@ class Pipeline {
     /// What a load of some cycle reads: two of one cycle must not read different lines of the same bank of the L1D.
     struct BankUse {
         std::uint64_t cycle{}, word{};
+    };
+    /// What an input that was repeated has overwritten.
+    struct Old {
+        Store store;
+        BankUse bank;
     };
     static bool banks_clash(std::uint64_t a, std::uint64_t b) { return ((a ^ b) & 7) == 0 && a >> 3 != b >> 3; }
     /// The cycle at which a load issued at `issue` gets its bank.
@@ -283,6 +266,27 @@ class Pipeline {
         retire_slots_ = std::max(retire_slots_ + 1, done * kRetireWidth);
         window_[head_++ % kWindow] = retired();
     }
+    bool clashes(std::uint64_t cycle, std::uint64_t word) const {
+        const BankUse& use = banks_[cycle % kBankCycles];
+        return use.cycle == cycle && banks_clash(use.word, word);
+    }
+    bool acts_alike(const cpu::ReplayNode& node, const cpu::ReplayInput& load, std::uint64_t entry,
+                    std::uint64_t va) const;
+    void repeat_load(const cpu::ReplayInput& load, std::uint64_t entry, std::uint64_t va, Old& old) {
+        const std::uint64_t read_at = entry + load.read_at;
+        BankUse& use = banks_[read_at % kBankCycles];
+        old.bank = use;
+        use = {read_at, va >> 3};
+    }
+    void repeat_store(const cpu::ReplayInput& store, std::uint64_t entry, std::uint64_t va, Old& old) {
+        Store& s = stores_[va >> 3 & (kStores - 1)];
+        old.store = s;
+        s = Store{va, entry + store.drained, entry + store.done, store.bytes};
+    }
+    bool repeat_from(const cpu::ReplayInput* i, const cpu::ReplayNode& node, std::uint64_t entry,
+                     const std::uint64_t* notes);
+    void take_back(const cpu::ReplayInput* first, const cpu::ReplayInput* last, std::uint64_t entry,
+                   const std::uint64_t* notes);
     std::uint64_t begin_more(const cpu::DecodedOp& op);
     void execute(const cpu::DecodedOp& op, unsigned latency, unsigned occupancy);
     std::uint64_t take_port_long(std::uint8_t pipes, std::uint64_t t, unsigned cycles);
@@ -315,18 +319,10 @@ class Pipeline {
     // Of the last load: when it got its bank, how often it found it taken, and when its data were there.
     std::uint64_t read_at_{}, loaded_{};
     unsigned bank_waits_{};
-    /// What the accesses that are being repeated have overwritten.
-    template <class T>
-    struct Old {
-        T* where{};
-        T what;
-    };
-    unsigned old_stores_{}, old_banks_{};
-    std::array<Old<Store>, cpu::Block::kMaxOps> old_store_{};
-    std::array<Old<BankUse>, cpu::Block::kMaxOps> old_bank_{};
-    std::uint64_t fusable_head_{~0ull}; ///< head_ just after an AESE or AESD
-    std::uint8_t fusable_{};            ///< the register it wrote
-    bool fusable_inverse_{};            ///< it was an AESD
+    std::array<Old, cpu::Block::kMaxOps> old_{}; ///< by the input's number in its block
+    std::uint64_t fusable_head_{~0ull};          ///< head_ just after an AESE or AESD
+    std::uint8_t fusable_{};                     ///< the register it wrote
+    bool fusable_inverse_{};                     ///< it was an AESD
 };
 
 } // namespace rkperf::cpu_a76

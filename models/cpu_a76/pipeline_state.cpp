@@ -146,6 +146,7 @@ bool Pipeline::note_access(const cpu::DecodedOp& op, std::uint64_t entry, std::u
     }
     input.read_at = static_cast<std::uint16_t>(read_at_ - entry);
     input.done = static_cast<std::uint16_t>(loaded_ - entry);
+    input.from_cache = loaded_ == read_at_ + op.timing.latency;
     return loaded_ - entry <= 0xffff && bank_waits_ <= 1; // of more it is not known when they were
 }
 
