@@ -187,7 +187,7 @@ bool can_merge(const Vma& a, const Vma& b) {
     if (a.read_hint != b.read_hint || a.accounted != b.accounted || a.no_reserve != b.no_reserve) return false;
     if (a.dont_dump != b.dont_dump || a.max_prot != b.max_prot) return false;
     if (a.map_flags & MAP_GROWSDOWN) return false;
-    return !a.file || a.pgoff + ((a.end - a.start) >> kPageShift) == b.pgoff;
+    return a.pgoff + ((a.end - a.start) >> kPageShift) == b.pgoff;
 }
 /// is_mergeable_anon_vma: a neighbour without one does not take pages of its own in, one that came by fork none without.
 bool can_merge_anon(std::uint32_t anon_vma, const Vma& neighbour) {

@@ -37,6 +37,7 @@ bool AddressSpace::expand_stack(std::uint64_t addr) {
     if (it != vmas_.begin() && std::prev(it)->second.end + 256 * kPageSize > start) return false; // guard gap
     // The mapping itself stays where it is in memory: others may be looking at it.
     auto node = vmas_.extract(it);
+    node.mapped().pgoff -= (node.mapped().start - start) >> kPageShift;
     node.key() = node.mapped().start = start;
     const ke::VmaInfo grown = info(vmas_.insert(std::move(node)).position->second);
     os_.perf().perf_event_mmap(grown);

@@ -280,6 +280,8 @@ std::int64_t AddressSpace::move_mapping(std::uint64_t old_addr, std::uint64_t ol
                                         std::uint64_t new_len, bool keep_old) {
     Vma moved = std::prev(vmas_.upper_bound(old_addr))->second;
     moved.pgoff += (old_addr - moved.start) >> kPageShift;
+    // What has no pages yet is as good as new where it comes to lie; pages know the offset they were made at.
+    if (!moved.file && !moved.anon_vma && moved.kind == VmaKind::anonymous) moved.pgoff = to >> kPageShift;
     // Without an old length it is a second mapping of the same shared pages.
     if (keep_old) moved.map_flags &= ~static_cast<std::uint32_t>(MAP_LOCKED);
     moved.start = to;

@@ -3,6 +3,7 @@
 #include "kernel_events/hw_breakpoint.h"
 #include "sim/os/ptrace/ptrace.h"
 
+#include <linux/prctl.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -120,6 +121,19 @@ int system_call_set(Kernel&, Task& t, const Bytes& in) {
     return 0;
 }
 
+int tagged_addr_get(Kernel&, Task& t, Bytes& out) {
+    const std::uint64_t ctrl = t.tagged_addr ? PR_TAGGED_ADDR_ENABLE : 0;
+    std::memcpy(out.data(), &ctrl, out.size());
+    return 0;
+}
+int tagged_addr_set(Kernel&, Task& t, const Bytes& in) {
+    std::uint64_t ctrl = t.tagged_addr ? PR_TAGGED_ADDR_ENABLE : 0;
+    std::memcpy(&ctrl, in.data(), std::min(in.size(), sizeof ctrl));
+    if (ctrl & ~std::uint64_t{PR_TAGGED_ADDR_ENABLE}) return -EINVAL;
+    t.tagged_addr = ctrl;
+    return 0;
+}
+
 /// NT_ARM_HW_BREAK and NT_ARM_HW_WATCH: struct user_hwdebug_state, slots that do not exist read as zeros.
 constexpr std::uint32_t kHwBreak = 0x402, kHwWatch = 0x403;
 template <std::uint32_t note>
@@ -149,6 +163,7 @@ constexpr Regset kRegsets[] = {
     {kHwWatch, 66, 4, hw_get<kHwWatch>, hw_set<kHwWatch>},
     {0x404 /* NT_ARM_SYSTEM_CALL */, 1, 4, system_call_get, system_call_set},
     {0x406 /* NT_ARM_PAC_MASK */, 2, 8, nullptr, nullptr}, // these cores have none, and nobody sets it
+    {0x409 /* NT_ARM_TAGGED_ADDR_CTRL */, 1, 8, tagged_addr_get, tagged_addr_set},
 };
 
 } // namespace
