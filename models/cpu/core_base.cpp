@@ -172,11 +172,10 @@ void CoreBase::flush_kernel() const {
         passed_->listed = false;
     }
     EventTotals::Row& row = totals_.row(ExceptionLevel::el1);
+    const KernelLanes whole = take_whole(kernel_lanes_, {});
     for (std::size_t i = 0; i < kKernelLanes.size(); ++i) {
-        const std::uint64_t n = kernel_lanes_[i] / kKernelRate;
-        kernel_lanes_[i] %= kKernelRate;
-        if (n == 0) continue;
-        for (EventNumber e : lane_map_.events(kKernelLanes[i])) row[e] += n;
+        if (whole[i] == 0) continue;
+        for (EventNumber e : lane_map_.events(kKernelLanes[i])) row[e] += whole[i];
     }
 }
 

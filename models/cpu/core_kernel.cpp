@@ -127,11 +127,7 @@ void CoreBase::run_charge(KernelCharge& c, std::uint64_t cycles, const KernelFoo
     l.units = c.instructions;
     l.cycles = cycles;
     l.walks_code = true;
-    for (std::size_t i = 0; i < kKernelLanes.size(); ++i) {
-        const std::uint64_t all = kernel_lanes_[i] + counts[i];
-        l.counts[i] = all / kKernelRate;
-        kernel_lanes_[i] = all % kKernelRate;
-    }
+    l.counts = take_whole(kernel_lanes_, counts);
     // The record may be another one's after this: what runs here is charged, too.
     if (boundary_due()) kernel_boundary();
     run_lump(l);

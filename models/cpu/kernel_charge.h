@@ -72,6 +72,20 @@ constexpr std::uint64_t of(const KernelLanes& counts) {
     return counts[kernel_lane<lane>()];
 }
 
+/// What is whole of `lanes` and of `more`; what is left of a whole one stays in `lanes`. Stalls of the back end are those of its
+/// causes, so that they add up whenever somebody looks.
+inline KernelLanes take_whole(KernelLanes& lanes, const KernelLanes& more) {
+    KernelLanes whole;
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+        const std::uint64_t all = lanes[i] + more[i];
+        whole[i] = all / kKernelRate;
+        lanes[i] = all % kKernelRate;
+    }
+    of<Lane::stall_backend>(whole) =
+        of<Lane::stall_interlock>(whole) + of<Lane::stall_load>(whole) + of<Lane::stall_store>(whole);
+    return whole;
+}
+
 /// A piece of kernel code that was charged before: its share of events, and whether its footprint is still there. It is if
 /// nothing has left the caches and TLBs since it was touched as a whole.
 struct KernelCharge {

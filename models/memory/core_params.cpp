@@ -73,11 +73,17 @@ CoreMemoryParams cortex_a76_memory() {
                   .l1_ahead = 12,
                   .l2_ahead = 44,
                   .l3_ahead = 0,
-                  .in_flight = 96,                   // AnandTech 12785: 46 from the L2, and those to the L1D
-                  .asked_for = 46,                   // AnandTech 12785
-                  .crosses_pages = true,             // TRM: by virtual address; the rest est.
-                  .beyond_l1_neighbours_only = true, // M: a walk by seven lines takes 22.6 cycles a step
-                  .l1_ahead_down = 12};
+                  .in_flight = 96,       // AnandTech 12785: 46 from the L2, and those to the L1D
+                  .asked_for = 46,       // AnandTech 12785
+                  .crosses_pages = true, // TRM: by virtual address; the rest est.
+                  .l1_ahead_down = 12,
+                  .apart_differs = true,
+                  .l1_ahead_apart = 4,   // est.
+                  .l2_ahead_apart = 12}; // M: a walk by seven lines takes 22.6 cycles a step, and 2.1 L2D_CACHE
+    // M: a walk by seven lines (docs/fidelity.md) counts 1.00 L1D_CACHE a step, its table walks apart, and 0.42 L1D_CACHE_REFILL:
+    // with this 0.38, without 0. The N1's guide has walks among the accesses of the L2.
+    p.walks_skip_l1d = true;
+    p.late_prefetch_is_refill = true;
     // TRM A6.2.6: a high proportion of stores that hit ends it; how high, est.
     p.write_stream = {.l1_lines = 4, .l2_lines = 16, .l3_lines = 128, .buffers = 8, .pause = 256}; // est.
     return p;

@@ -257,7 +257,7 @@ bool Dsu::put(std::uint64_t pline, bool dirty, std::uint64_t now, bool victim, b
     if (CacheLine* l = l3_.find(pline)) {
         if (dirty) l->state = State::modified;
         l->stamp = ++l3_clock_;
-        return false;
+        return dirty;
     }
     CacheLine& l = l3_.victim(pline, l3_clock_);
     // A line's `prefetched` says here that it has been used from the L3 before.

@@ -91,7 +91,8 @@ class Dsu : public sc_core::sc_module {
 
     Snooped invalidate_others(const Request& r, bool want_data);
     std::uint64_t l3_data_ready(const Request& r) const;
-    /// Puts a line into the L3; true if it was not there. A victim of a core that is not `reused` may be passed over.
+    /// Puts a line into the L3; true if it was written there: it was not there yet, or is dirty. A victim of a core that is
+    /// not `reused` may be passed over.
     bool put(std::uint64_t pline, bool dirty, std::uint64_t now, bool victim = false, bool reused = false);
     std::uint64_t dram(std::uint64_t pline, tlm::tlm_command command, std::uint64_t at);
     std::uint64_t ps(unsigned cycles) const { return cycles * 1'000'000'000'000ull / p_.hertz; }

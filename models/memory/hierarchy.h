@@ -9,11 +9,12 @@
 //                    and L2D_TLB(_RD/_WR); on an L2 miss DTLB_WALK, L2D_LLWALK_TLB.., and L2D_TLB_REFILL(_RD/_WR)
 //                    unless the walk faults.
 //   translate_fetch  the same with L1I_TLB, L1I_TLB_REFILL, ITLB_WALK; L2 TLB lookups of fetches count as reads.
-//   a walk's reads   like loads: L1D_CACHE and _RD, REFILL when the L1D misses (they do not allocate there).
+//   a walk's reads   like loads: L1D_CACHE and _RD, REFILL when the L1D misses (they do not allocate there); nothing of the
+//                    L1D where walks pass it by.
 //   access           load: L1D_CACHE, L1D_CACHE_RD. store, atomic, zero_line: L1D_CACHE, L1D_CACHE_WR (an atomic is
 //                    one lookup, for writing). fetch: L1I_CACHE. prefetch: no L1 event. On a miss L1D_CACHE_REFILL,
 //                    _RD/_WR, _INNER/_OUTER or L1I_CACHE_REFILL (not zero_line, not prefetch, not a store to a shared
-//                    line, which needs no data), then all of L2D_*, L3D_*, LL_CACHE_*, BUS_ACCESS*, and what victims
+//                    line, which needs no data; but see late_prefetch_is_refill), then all of L2D_*, L3D_*, LL_CACHE_*, BUS_ACCESS*, and what victims
 //                    cause.
 //   not counted here MEM_ACCESS*, LD/ST_*, STALL_*; and what the core's own fast paths do: a hit in a64::MemPort::lines
 //                    owes L1D_CACHE, L1D_CACHE_RD/_WR, L1D_TLB, L1D_TLB_RD/_WR; a block executed without
@@ -42,6 +43,9 @@ enum class Replacement : std::uint8_t {
     lru,
     random,
     older_of_two, ///< of two lines of the set picked at random the one used longer ago
+    /// Not recently used, with bimodal insertion: the first line of the set that is not `near`; if all are, none is from then on.
+    /// Who puts a line in says what it is; of those put in as far, the first of every TagArray::kNearOneIn in a set is near.
+    bimodal,
 };
 
 struct CacheGeometry {
@@ -65,8 +69,10 @@ struct PrefetchParams {
     bool by_l2_hits{true};   ///< misses of the L1D that hit the L2 train it, too
     /// Streams of loads follow virtual addresses over pages; others, and streams of stores, end with their physical page.
     bool crosses_pages{};
-    bool beyond_l1_neighbours_only{}; ///< L2 and L3 are fetched into for streams of neighbouring lines only
-    unsigned l1_ahead_down{};         ///< l1_ahead of descending streams
+    unsigned l1_ahead_down{}; ///< l1_ahead of descending streams
+    /// Streams whose lines are no neighbours are followed in their own way: so many strides ahead, and not into the L3.
+    bool apart_differs{};
+    unsigned l1_ahead_apart{}, l2_ahead_apart{};
 };
 
 /// Write streaming: after this many whole lines stored in a row that all missed, stores stop allocating (0: never).
@@ -84,6 +90,9 @@ struct CoreMemoryParams {
     unsigned l2tlb_entries{}, l2tlb_ways{};
     unsigned walk_cache_entries{}, walk_cache_ways{};
     bool l2_inclusive_of_l1d{}; ///< else the L2 is strictly exclusive: it holds no line that the L1D holds
+    bool walks_skip_l1d{};      ///< walks read tables from the L2 on; else they look up the L1D first
+    bool
+        late_prefetch_is_refill{}; ///< the first access to a prefetched line that is still on its way counts as a refill
     // Latencies in core cycles, on top of the pipeline's own load-to-use latency (which covers an L1 hit).
     unsigned l2_hit{};              ///< L1 miss, L2 hit
     unsigned l2tlb_hit{};           ///< L1 TLB miss, L2 TLB hit
@@ -140,12 +149,14 @@ struct Translation {
 struct CacheLine {
     std::uint64_t pline{~0ull}; ///< physical address >> 6, or all ones
     enum class State : std::uint8_t { invalid, shared, exclusive, modified } state{State::invalid};
-    bool prefetched{};
+    bool prefetched : 1 {};
+    bool near : 1 {}; ///< of a cache that is replaced bimodally: not to be given up next
     /// The slot of the core's fast path that may hold the line: 0 none, n slot n - 1, kManySlots several. The core's.
     std::uint16_t fast_slot{};
     std::uint32_t stamp{};
     static constexpr std::uint16_t kManySlots = 0xffff;
 };
+static_assert(sizeof(CacheLine) == 16, "four share a line of the host's");
 
 /// Told when something that the core's fast paths rely on goes away.
 class FastPathListener {

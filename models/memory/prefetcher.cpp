@@ -48,12 +48,12 @@ bool Prefetcher::train(std::uint64_t pline, bool instruction, Plan& plan) {
     step(s.done_l3);
     if (++s.confidence < p_.confirm) return false;
     s.confidence = p_.confirm;
-    plan.l1 = run_ahead(s, s.done_l1, s.stride < 0 ? p_.l1_ahead_down : p_.l1_ahead);
+    const bool apart = p_.apart_differs && !neighbours(s.stride);
+    plan.l1 = run_ahead(s, s.done_l1, apart ? p_.l1_ahead_apart : s.stride < 0 ? p_.l1_ahead_down : p_.l1_ahead);
     s.done_l2 = std::max(s.done_l2, s.done_l1);
-    const bool next_lines = neighbours(s.stride) || !p_.beyond_l1_neighbours_only;
-    plan.l2 = run_ahead(s, s.done_l2, next_lines ? p_.l2_ahead : 0);
+    plan.l2 = run_ahead(s, s.done_l2, apart ? p_.l2_ahead_apart : p_.l2_ahead);
     s.done_l3 = std::max(s.done_l3, s.done_l2);
-    plan.l3 = run_ahead(s, s.done_l3, next_lines ? p_.l3_ahead : 0);
+    plan.l3 = run_ahead(s, s.done_l3, apart ? 0 : p_.l3_ahead);
     return plan.l1.count + plan.l2.count + plan.l3.count != 0;
 }
 

@@ -215,6 +215,10 @@ Timing PrivateCaches::touch_data(std::uint64_t pline, bool write, std::uint64_t 
 }
 
 Timing PrivateCaches::walk_read(std::uint64_t pline, std::uint64_t now) {
+    if (p_.walks_skip_l1d) {
+        const Fill f = from_l2(pline, Into::other, false, For::demand, now);
+        return {.ready = f.ready, .level = f.level};
+    }
     count(ev::L1D_CACHE);
     count(ev::L1D_CACHE_RD);
     if (CacheLine* l = l1d_.find(pline)) return l1d_hit(*l, now, true);
@@ -263,6 +267,8 @@ Timing PrivateCaches::l1d_hit(CacheLine& l, std::uint64_t now, bool is_load) {
         t = {.ready = s->ready, .level = s->level};
     } else if (const Fills::Fill* s2 = prefetches_.find(pline, now)) {
         t = {.ready = s2->ready, .level = s2->level};
+        if (l.prefetched && p_.late_prefetch_is_refill)
+            count_refill(is_load ? ev::L1D_CACHE_REFILL_RD : ev::L1D_CACHE_REFILL_WR, s2->level);
     }
     if (l.prefetched) {
         l.prefetched = false;
@@ -321,7 +327,11 @@ void PrivateCaches::evict_l1d(CacheLine& l, std::uint64_t now) {
         count(ev::L1D_CACHE_WB);
         count(ev::L1D_CACHE_WB_VICTIM);
     }
-    if (l2 ? dirty : !p_.l2_inclusive_of_l1d) count_l2_write();
+    // An exclusive L2 takes clean lines, too.
+    if (dirty || !l2) {
+        count_l2_write();
+        count(ev::L2D_CACHE_ALLOCATE);
+    }
     if (l2) {
         if (dirty) {
             l2->state = State::modified;
@@ -330,7 +340,6 @@ void PrivateCaches::evict_l1d(CacheLine& l, std::uint64_t now) {
     } else if (p_.l2_inclusive_of_l1d) {
         throw std::logic_error("L1D line missing in the inclusive L2");
     } else {
-        count(ev::L2D_CACHE_ALLOCATE);
         allocate_l2(l2_victim(l.pline), l.pline, l.state, now);
     }
     l1d_.drop(l);
@@ -338,7 +347,6 @@ void PrivateCaches::evict_l1d(CacheLine& l, std::uint64_t now) {
 
 void PrivateCaches::invalidate_l1d(CacheLine& l) {
     if (listener_) listener_->l1d_line_lost(l, false);
-    count(ev::L1D_CACHE_INVAL);
     l1d_.drop(l);
 }
 
@@ -410,6 +418,7 @@ std::uint64_t PrivateCaches::write_whole_line(std::uint64_t pline, std::uint64_t
     CacheLine* const l = l2_.find(pline);
     if (l) {
         if (l->state == State::shared) done = own(pline, DsuKind::upgrade, start);
+        count(ev::L2D_CACHE_ALLOCATE);
         l->state = State::modified;
         l->stamp = ++inner_clock_;
     } else if (stream_.target() == WriteStream::Target::l2) {
@@ -591,7 +600,10 @@ SnoopResult PrivateCaches::snoop(std::uint64_t pline, SnoopKind kind, bool want_
     if (r.dirty || want_data) count_bus_write();
     switch (kind) {
         case SnoopKind::invalidate:
-            if (c) invalidate_l1d(*c);
+            if (c) {
+                count(ev::L1D_CACHE_INVAL);
+                invalidate_l1d(*c);
+            }
             if (l) {
                 count(ev::L2D_CACHE_INVAL);
                 l2_.drop(*l);
@@ -731,9 +743,12 @@ bool PrivateCaches::prefetch_l1d(std::uint64_t pline, std::uint64_t now) {
 }
 
 bool PrivateCaches::prefetch_l2(std::uint64_t pline, std::uint64_t now) {
-    if (!prefetchable(pline) || l2_.find(pline)) return false;
+    if (!prefetchable(pline)) return false;
     Fills::Slot* const slot = prefetches_.pick(now);
     if (!slot || slot->ready > now) return false;
+    count(ev::L2D_CACHE);
+    count(ev::L2D_CACHE_RD);
+    if (l2_.find(pline)) return false;
     CacheLine& place = l2_victim(pline);
     x_.next = place.pline;
     const Fill f = from_dsu(pline, DsuKind::read_shared, For::prefetch, now);

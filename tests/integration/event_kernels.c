@@ -66,6 +66,16 @@ KERNEL(div_chain, "mov x10, #-1\n udiv x9, x10, x11\n orr x11, x9, #3\n udiv x9,
 KERNEL(fp_chain, "fadd d0, d0, d1\n fadd d0, d0, d1\n fadd d0, d0, d1\n fadd d0, d0, d1\n")
 KERNEL(address_chain, "and x9, x9, #56\n madd x10, x9, xzr, %1\n ldr x9, [x10]\n")
 
+KERNEL(zero_line, "dc zva, %1\n")
+KERNEL(pairs, "ldp x9, x10, [%1]\n stp x9, x10, [%1, #16]\n")
+KERNEL(compare_swaps, ".arch_extension lse\n cas x9, x10, [%1]\n")
+KERNEL(ordered_atomics, ".arch_extension lse\n ldaddal xzr, x10, [%1]\n")
+KERNEL(ordered_exclusives, "ldaxr x9, [%1]\n stlxr w10, x9, [%1]\n")
+KERNEL(indirect_calls, "adr x9, 2f\n blr x9\n b 3f\n 2: ret\n 3:\n")
+KERNEL(long_products, ".arch_extension crypto\n pmull v0.1q, v1.1d, v2.1d\n")
+KERNEL(system_registers, "mrs x9, tpidr_el0\n msr tpidr_el0, x9\n")
+KERNEL(far_prefetches, "prfm pldl2keep, [%1]\n")
+
 static void zero_lines(long n) {
     static char* area;
     static size_t at;
@@ -226,6 +236,13 @@ static void read_on(long n) { // n lines, one after the other
     if (!stream_area) stream_area = aligned_alloc(PAGE, 16 * MIB), memset(stream_area, 1, 16 * MIB);
     for (; n > 0; --n, at = (at + LINE) % (16 * MIB))
         __asm__ volatile("ldr x9, [%0]" ::"r"(stream_area + at) : "x9", "memory");
+}
+static void walk_by_seven(long n) { // lines, each address from what was read at the one before (docs/fidelity.md)
+    enum { BYTES = 16 * MIB };
+    static unsigned char* lines;
+    static unsigned at;
+    if (!lines) lines = aligned_alloc(PAGE, BYTES), memset(lines, 7, BYTES);
+    for (; n > 0; --n) at = (at + *(volatile unsigned char*)(lines + at) * LINE) % BYTES;
 }
 static void clean_lines(long n) { // each line written, then cleaned and invalidated
     for (; n > 0; --n) {
@@ -426,6 +443,15 @@ static const struct {
     {"div_chain", div_chain, 1000, kUser},
     {"fp_chain", fp_chain, 1000, kUser},
     {"address_chain", address_chain, 1000, kUser},
+    {"zero_line", zero_line, 1000, kUser},
+    {"pairs", pairs, 1000, kUser},
+    {"compare_swaps", compare_swaps, 1000, kUser},
+    {"ordered_atomics", ordered_atomics, 1000, kUser},
+    {"ordered_exclusives", ordered_exclusives, 1000, kUser},
+    {"indirect_calls", indirect_calls, 1000, kUser},
+    {"long_products", long_products, 1000, kUser},
+    {"system_registers", system_registers, 1000, kUser},
+    {"far_prefetches", far_prefetches, 1000, kUser},
     {"zero_lines", zero_lines, 1000, kUser},
     {"random_branches", random_branches, 4000, kUser},
     {"random_targets", random_targets, 4000, kUser},
@@ -444,6 +470,7 @@ static const struct {
     {"store_bursts", store_bursts, 2048, kUser},
     {"short_fills", short_fills, 4096, kUser},
     {"read_on", read_on, 4096, kUser},
+    {"walk_by_seven", walk_by_seven, 20000, kUser},
     {"clean_lines", clean_lines, 1000, kUser},
     {"clean_l2_lines", clean_l2_lines, 512, kUser},
     {"shared_line", shared_line, 20, kUser},

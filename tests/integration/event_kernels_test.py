@@ -104,6 +104,20 @@ EXPECTED = {
                      # Something goes out in five cycles of a round: with each FADD, and the branch ends a group.
                      STALL_BACKEND={"a55": (10.9, 11.1), "a76": (2.9, 3.1)}, STALL_BACKEND_ILOCK=SOME, STALL_BACKEND_ILOCK_FPU=SOME),
     "address_chain": code(3, DP_SPEC=3, **data(1, 0), STALL_BACKEND_ILOCK=SOME, STALL_BACKEND_ILOCK_AGU=SOME),
+    # DC ZVA is a store.
+    "zero_line": code(1, **data(0, 1), BUS_ACCESS_WR=(0, 0.05)),
+    # One load and one store each, though of two registers.
+    "pairs": code(2, **data(1, 1)),
+    "compare_swaps": code(1, **data(0, 1, LD_SPEC=1, LDST_SPEC=2, LD_RETIRED=1)),
+    "ordered_atomics": code(1, **data(0, 1, LD_SPEC=1, LDST_SPEC=2, LD_RETIRED=1), RC_LD_SPEC=1, RC_ST_SPEC=1),
+    "ordered_exclusives": code(2, **data(1, 1), LDREX_SPEC=1, STREX_SPEC=1, STREX_PASS_SPEC=1, STREX_FAIL_SPEC=0, RC_LD_SPEC=1,
+                               RC_ST_SPEC=1),
+    "indirect_calls": code(4, BR_RETIRED=4, BR_IMMED_RETIRED=2, BR_IMMED_SPEC=2, BR_RETURN_RETIRED=1, BR_RETURN_SPEC=1,
+                           BR_INDIRECT_SPEC=2, PC_WRITE_RETIRED=4, PC_WRITE_SPEC=4, BR_PRED=4, DP_SPEC=2, BR_RETURN_ADDR_PRED=1,
+                           BR_INDIRECT_ADDR_PRED=1, BR_RETURN_ADDR_MIS_PRED=(0, 0.01), BR_INDIRECT_MIS_PRED=(0, 0.01)),
+    "long_products": code(1, CRYPTO_SPEC=1),
+    "system_registers": code(2),
+    "far_prefetches": code(1, LD_RETIRED=1, LD_SPEC=1, LDST_SPEC=1, L1D_TLB=1, L2D_CACHE=(0, 0.01)),
     # Whole lines are written without being read: an allocation in the L2 or a write to the outside, never a refill.
     "zero_lines": {"MEM_ACCESS_WR": (1, 3), "L2D_CACHE_WR": (0.8, 2.2), "L1D_CACHE_REFILL_WR": (0, 0.05),
                    "BUS_ACCESS_WR": SOME, "L2D_CACHE_REFILL_WR": 0},
@@ -129,13 +143,15 @@ EXPECTED = {
                  "L2D_TLB": ABOUT_ONE, "L2D_TLB_RD": ABOUT_ONE, "DTLB_WALK": (0, 0.01), "L2D_TLB_REFILL": (0, 0.01)},
     "load_walk": {"DTLB_WALK": ABOUT_ONE, "L2D_TLB_REFILL": ABOUT_ONE, "L2D_TLB_REFILL_RD": ABOUT_ONE,
                   "L1D_TLB_REFILL": ABOUT_ONE, "L2D_LLWALK_TLB": ABOUT_ONE, "L2D_LLWALK_TLB_REFILL": (0, 0.01),
-                  # The walk reads the last table, as a load.
-                  "L1D_CACHE_RD": (1.9, 2.1), "MEM_ACCESS_RD": 1, "STALL_BACKEND_LD_TLB": SOME},
+                  # The walk reads the last table, as a load on the A55, from the L2 on the A76.
+                  "L1D_CACHE_RD": {"a55": (1.9, 2.1), "a76": 1}, "L1D_CACHE_REFILL_RD": {"a55": (1.5, 2.1), "a76": ABOUT_ONE},
+                  "L2D_CACHE_RD": (1.5, 2.1), "MEM_ACCESS_RD": 1, "STALL_BACKEND_LD_TLB": SOME},
     "load_far": {"DTLB_WALK": ABOUT_ONE, "L2D_LLWALK_TLB": ABOUT_ONE, "L2D_LLWALK_TLB_REFILL": ABOUT_ONE,
                  "L2D_L2WALK_TLB": ABOUT_ONE, "L2D_L2WALK_TLB_REFILL": (0, 0.01)},
     "load_farthest": {"L2D_L2WALK_TLB": ABOUT_ONE, "L2D_L2WALK_TLB_REFILL": ABOUT_ONE},
     "store_l2": {"L1D_CACHE_REFILL_WR": ABOUT_ONE, "L1D_CACHE_REFILL_RD": (0, 0.05), "L1D_CACHE_WB": ABOUT_ONE,
                  "L1D_CACHE_WB_VICTIM": ABOUT_ONE, "L1D_CACHE_WB_CLEAN": 0, "L2D_CACHE_WR": ABOUT_ONE,
+                 "L2D_CACHE_ALLOCATE": ABOUT_ONE, "L1D_CACHE_INVAL": (0, 0.02),
                  "L1D_CACHE_WR": 1},
     "store_l3": {"L2D_CACHE_REFILL": ABOUT_ONE, "L2D_CACHE_REFILL_RD": ABOUT_ONE, "L2D_CACHE_REFILL_WR": 0,
                  "L2D_CACHE_WB": (0.5, 1.1), "L2D_CACHE_WB_VICTIM": (0.5, 1.1), "BUS_ACCESS_WR": SOME},
@@ -145,12 +161,20 @@ EXPECTED = {
     "fill": {"L1D_CACHE_REFILL_WR": (0, 0.05), "L1D_WS_MODE_ENTRY": (0, 0.1), "L1D_WS_MODE": SOME, "L2D_WS_MODE": SOME,
              # Each line goes out once, 16 bytes a beat, on the Cortex-A76 32, and with it some older one.
              "L3D_WS_MODE": SOME, "BUS_ACCESS_WR": {"a55": (3.9, 4.2), "a76": (1.9, 2.6)},
-             # Alone it is 0; among other events up to half of the lines are read, which is not understood.
+             # Alone it is 0. Once something else has interrupted the stores, lines ahead of them are prefetched, and as stores that
+             # hit train on but are no lines that missed, write streaming does not begin again: up to half of the lines are read.
              "BUS_ACCESS_RD": (-2.5, 2.5)},
     "store_bursts": {"STALL_BACKEND_ST_STB": SOME, "L1D_CACHE_WR": (8, 20)},
     "short_fills": {"L2D_CACHE_ALLOCATE": SOME, "L1D_WS_MODE_ENTRY": (0.009, 0.1)},
-    "read_on": {"L1D_CACHE_REFILL": (0, 0.8), "L1D_CACHE_REFILL_PREFETCH": SOME, "BUS_ACCESS_RD": (1.9, 4.1),
+    # On the A76 lines that come late count as refills: one of the two runs may have more of them.
+    "read_on": {"L1D_CACHE_REFILL": {"a55": (0, 0.8), "a76": (-0.5, 0.9)}, "L1D_CACHE_REFILL_PREFETCH": SOME, "BUS_ACCESS_RD": (1.9, 4.1),
                 "L3D_CACHE_REFILL_PREFETCH": SOME},
+    # A board's A76 counts in each round 0.418 refills, 1.000 look-ups of the L1D, 2.10 of the L2 (0.1 of them walks), 0.996
+    # reads from the L3, 0.864 of them from memory, 0.1094 L1 TLB refills, and 0.0975 walks, the L2 TLB keeping some.
+    "walk_by_seven": {"LD_SPEC": 1, "L1D_CACHE": {"a55": (1, 1.2), "a76": 1}, "L1D_CACHE_REFILL": {"a55": (0, 1.2), "a76": (0.3, 0.5)},
+                      "L2D_CACHE": (2, 2.2), "L2D_CACHE_RD": {"a55": (1, 1.2), "a76": (2, 2.2)}, "LL_CACHE_RD": (0.95, 1.05),
+                      "LL_CACHE_MISS_RD": {"a55": (0, 1.05), "a76": (0.8, 1)}, "L1D_TLB_REFILL": (0.109, 0.11),
+                      "DTLB_WALK": (0.09, 0.11), "STALL_BACKEND": SOME},
     "clean_lines": {"L1D_CACHE_WB": ABOUT_ONE, "L1D_CACHE_WB_CLEAN": ABOUT_ONE, "L1D_CACHE_INVAL": ABOUT_ONE,
                     "L1D_CACHE_WB_VICTIM": (0, 0.01)},
     "clean_l2_lines": {"L2D_CACHE_WB_CLEAN": (0.5, 1.1), "L2D_CACHE_INVAL": (0.5, 1.1)},
@@ -168,7 +192,7 @@ EXPECTED = {
     # One interrupt more or less in the empty run is 0.025 of these 40 rounds.
     "data_aborts": {"EXC_DABORT": 1, "EXC_TAKEN": (0.97, 1.3), "EXC_SVC": 0},
     "insn_aborts": {"EXC_PABORT": 1, "EXC_SVC": 1, "EXC_DABORT": 0},
-    "breakpoints": {"EXC_TAKEN": (2, 2.3), "EXC_UNDEF": 0, "EXC_SVC": 1},
+    "breakpoints": {"EXC_TAKEN": (1.97, 2.3), "EXC_UNDEF": 0, "EXC_SVC": 1},
     "interrupts": {"EXC_IRQ": (0.6, 3)},
     "switches": {"TTBR_WRITE_RETIRED": (2, 2.5), "EXC_SVC": (4, 4.1)},
 }

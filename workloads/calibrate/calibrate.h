@@ -13,7 +13,14 @@ double now_ns(void);
 double since_ns(double begun);
 // Fresh memory in small pages, every page present and zero.
 void* fresh_memory(size_t bytes);
+// Takes it out of all caches.
+void clean_out(const void* memory, size_t bytes);
 void report(const char* name, uint64_t size, double value, const char* unit);
+
+// Where a small buffer's pages lie decides how much of it an L2 holds. The figures of boards are medians of several; these
+// are medians of buffers in so many places.
+enum { PLACES = 3, PLACED = 1 << 20 };
+double median(const double values[PLACES]);
 
 // Parts: the arguments after the part's name; give the exit status.
 int ramlat(int argc, char** argv);

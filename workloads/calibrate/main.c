@@ -36,6 +36,22 @@ void* fresh_memory(size_t bytes) {
     return p;
 }
 
+void clean_out(const void* memory, size_t bytes) {
+    for (size_t at = 0; at < bytes; at += LINE)
+        __asm__ volatile("dc civac, %0" : : "r"((const char*)memory + at) : "memory");
+    __asm__ volatile("dsb ish" : : : "memory");
+}
+
+double median(const double values[PLACES]) {
+    double sorted[PLACES];
+    for (int i = 0; i < PLACES; i++) {
+        int at = i;
+        for (; at > 0 && sorted[at - 1] > values[i]; at--) sorted[at] = sorted[at - 1];
+        sorted[at] = values[i];
+    }
+    return sorted[PLACES / 2];
+}
+
 void report(const char* name, uint64_t size, double value, const char* unit) {
     printf("%s %llu %.4f %s\n", name, (unsigned long long)size, value, unit);
     fflush(stdout);

@@ -107,7 +107,7 @@ static const struct kind {
     {"4xPTR", 4, 8, 1, follow_4p}, {"8xPTR", 8, 8, 1, follow_8p},
 };
 
-static void measure(const struct kind* k, char* buffer, size_t whole, size_t bytes) {
+static double measure(const struct kind* k, char* buffer, size_t whole, size_t bytes) {
     struct chains c = {
         .buffer = buffer, .bytes = bytes, .width = k->width, .pointers = k->pointers, .count = k->chains};
     size_t at[MOST_CHAINS] = {0}, warm, steps;
@@ -120,7 +120,7 @@ static void measure(const struct kind* k, char* buffer, size_t whole, size_t byt
     if (bytes <= WHOLE) {
         link_chains(&c, 0);
         // What linking and the size before left in the caches must not stay there.
-        for (size_t at = 0; at < whole; at += LINE) clean(buffer + at);
+        clean_out(buffer, whole);
         steps = bytes / LINE;
         if (steps < SMALL_STEPS) steps = SMALL_STEPS;
         // Around until what the caches hold is this buffer's, and no more what linking left.
@@ -136,10 +136,7 @@ static void measure(const struct kind* k, char* buffer, size_t whole, size_t byt
     k->follow(buffer, at, warm);
     double begun = now_ns();
     k->follow(buffer, at, steps);
-    double ns = since_ns(begun) / (double)steps;
-    char name[32];
-    snprintf(name, sizeof name, "ramlat_%s", k->name);
-    report(name, bytes, ns, "ns");
+    return since_ns(begun) / (double)steps;
 }
 
 int ramlat(int argc, char** argv) {
@@ -154,7 +151,20 @@ int ramlat(int argc, char** argv) {
     for (int i = 1; i < argc; i++)
         if (strtoull(argv[i], NULL, 0) > most) most = strtoull(argv[i], NULL, 0);
     if (!most) return 0;
-    char* buffer = fresh_memory(most);
-    for (int i = 1; i < argc; i++) measure(k, buffer, most, strtoull(argv[i], NULL, 0));
+    char* places[PLACES] = {fresh_memory(most)};
+    for (int i = 1; i < PLACES; i++) places[i] = fresh_memory(most < PLACED ? most : PLACED);
+    for (int i = 1; i < argc; i++) {
+        size_t bytes = strtoull(argv[i], NULL, 0);
+        double ns[PLACES];
+        ns[0] = measure(k, places[0], most, bytes);
+        for (int j = 1; bytes <= PLACED && j < PLACES; j++) {
+            clean_out(places[j - 1], bytes);
+            ns[j] = measure(k, places[j], most < PLACED ? most : PLACED, bytes);
+        }
+        clean_out(places[PLACES - 1], bytes <= PLACED ? bytes : 0);
+        char name[32];
+        snprintf(name, sizeof name, "ramlat_%s", k->name);
+        report(name, bytes, bytes <= PLACED ? median(ns) : ns[0], "ns");
+    }
     return 0;
 }

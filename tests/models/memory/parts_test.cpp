@@ -85,6 +85,34 @@ TEST_CASE("the older of two random lines is replaced: the newest seldom, the old
     }
 }
 
+TEST_CASE("a bimodal cache gives up the first line that is not near, and when all are, the first", "[memory]") {
+    TagArray a({4 * 64 * 4, 4, 64, Replacement::bimodal});
+    const auto put = [&](std::uint64_t pline, bool near) {
+        CacheLine& l = a.victim(pline, 0);
+        const std::uint64_t gone = l.pline;
+        a.replace(l, {.pline = pline, .state = CacheLine::State::exclusive, .near = near});
+        return gone;
+    };
+    for (std::uint64_t p : {0, 4, 8, 12}) CHECK(put(p, p != 8) == CacheLine{}.pline);
+    CHECK(put(16, false) == 8); // one that is far makes room for the next
+    CHECK(put(20, false) == 16);
+    CHECK(put(24, true) == 20);
+    CHECK(put(28, false) == 0); // all were near: now none is
+    CHECK(put(32, true) == 28);
+    CHECK(put(36, true) == 4);
+    a.drop(*a.find(32));
+    CHECK(put(40, true) == CacheLine{}.pline);
+}
+
+TEST_CASE("of the lines that come new into a set of a bimodal cache, one in sixteen is near", "[memory]") {
+    TagArray a({4 * 64 * 4, 4, 64, Replacement::bimodal});
+    for (std::uint64_t set : {0, 1}) {
+        unsigned near = 0;
+        for (unsigned n = 0; n < 10 * TagArray::kNearOneIn; ++n) near += a.near_by_turn(set + 4 * n);
+        CHECK(near == 10);
+    }
+}
+
 TEST_CASE("odd cache geometries are refused", "[memory]") {
     CHECK_THROWS(TagArray({3 * 64 * 4, 4, 64}));
     CHECK_THROWS(TagArray({4096, 4, 32}));
@@ -189,20 +217,28 @@ TEST_CASE("the prefetcher follows strides of either sign and several streams", "
     CHECK(plan.l2.count == 2);
 }
 
-TEST_CASE("a walk by several lines is prefetched for into the L1D only where the outer prefetchers know neighbours",
-          "[memory][prefetch]") {
-    PrefetchParams p{.streams = 2, .confirm = 2, .l1_ahead = 2, .l2_ahead = 5, .l3_ahead = 9, .in_flight = 8};
-    p.beyond_l1_neighbours_only = GENERATE(false, true);
+TEST_CASE("a walk by several lines may be led less far ahead than neighbouring lines", "[memory][prefetch]") {
+    PrefetchParams p{.streams = 2, .confirm = 2, .l1_ahead = 2, .l2_ahead = 9, .l3_ahead = 19, .in_flight = 8};
+    p.l1_ahead_apart = 1;
+    p.l2_ahead_apart = 3;
+    p.apart_differs = GENERATE(false, true);
     Prefetcher f(p);
     Prefetcher::Plan plan;
-    for (const std::uint64_t line : {1000u, 1007u, 1014u}) f.train(line, false, plan);
-    CHECK(plan.l1.count == 2);
-    CHECK(plan.l2.count == (p.beyond_l1_neighbours_only ? 0 : 2));
-    CHECK(plan.l3.count == (p.beyond_l1_neighbours_only ? 0 : 2));
-    plan = {};
-    for (const std::uint64_t line : {5000u, 4999u, 4998u}) f.train(line, false, plan);
-    CHECK(plan.l2.count == 2);
-    CHECK(plan.l3.count == 2);
+    const auto furthest = [&](std::uint64_t line, std::int64_t stride) { // of what was asked for, in strides
+        std::array<std::int64_t, 3> ahead{};
+        for (unsigned i = 0; i < 30; ++i, line += static_cast<std::uint64_t>(stride)) {
+            plan = {};
+            if (!f.train(line, false, plan)) continue;
+            const Prefetcher::Batch* const batches[] = {&plan.l1, &plan.l2, &plan.l3};
+            for (unsigned k = 0; k < 3; ++k)
+                if (batches[k]->count)
+                    ahead[k] = static_cast<std::int64_t>(batches[k]->first - line) / stride + batches[k]->count - 1;
+        }
+        return ahead;
+    };
+    using Ahead = std::array<std::int64_t, 3>;
+    CHECK(furthest(1000, 7) == (p.apart_differs ? Ahead{1, 3, 0} : Ahead{2, 9, 19}));
+    CHECK(furthest(5000, 1) == Ahead{2, 9, 19});
 }
 
 TEST_CASE("prefetch instructions lead a stream of neighbours on, not a walk by several lines", "[memory][prefetch]") {

@@ -124,6 +124,7 @@ TEST_CASE("a dirty victim is written to the L2, then out of it", "[memory][l1d][
         CHECK(f.total(ev::L1D_CACHE_WB) == 1);
         CHECK(f.total(ev::L1D_CACHE_WB_VICTIM) == 1);
         CHECK(f.total(ev::L2D_CACHE_WR) == 1);
+        CHECK(f.total(ev::L2D_CACHE_ALLOCATE) == 1); // a whole line, whether the L2 had it already or not
         CHECK(f.dsu.count(DsuKind::write_back) == 0);
         const std::uint64_t l2_way = p.l2.bytes / p.l2.ways;
         for (unsigned i = 1; i <= p.l2.ways + p.l1d.ways + 1; ++i) f.go(i * l2_way);
@@ -149,7 +150,7 @@ TEST_CASE("the A76's L2 takes lines out of the L1D, the A55's does not", "[memor
         }
         CHECK(f.l2(0) == State::invalid);
         CHECK((f.l1d(0) == State::invalid) == inclusive);
-        CHECK(f.total(ev::L1D_CACHE_INVAL) == inclusive);
+        CHECK(f.total(ev::L1D_CACHE_INVAL) == 0); // of maintenance and other cores only (guide of the N1)
         check_invariants(f);
     }
 }
@@ -324,6 +325,7 @@ TEST_CASE("next lines are prefetched into the L1I within a page", "[memory][l1i]
     CHECK(f.go(0x1040, Access::fetch).level == Level::l1);
     CHECK(f.go(0x1080, Access::fetch).level == Level::l1);
     CHECK(f.total(ev::L1I_CACHE_REFILL) == 1);
+    CHECK(f.total(ev::L2D_CACHE_RD) == 5);     // two lines ahead of the third
     CHECK(f.total(ev::L2D_CACHE_REFILL) == 1); // prefetches are not counted
     f.cycle += 1000;
     f.go(0x2fc0, Access::fetch);
@@ -331,7 +333,9 @@ TEST_CASE("next lines are prefetched into the L1I within a page", "[memory][l1i]
 }
 
 TEST_CASE("a walk's read looks up the L1D but does not allocate there", "[memory][walk]") {
-    CachesFixture f(plain_a76());
+    CoreMemoryParams p = plain_a76();
+    p.walks_skip_l1d = false;
+    CachesFixture f(p);
     CHECK(f.go(0x5000, Access::walk).level == Level::dram);
     CHECK(f.l1d(0x5000) == State::invalid);
     CHECK(f.l2(0x5000) == State::exclusive);
@@ -341,6 +345,67 @@ TEST_CASE("a walk's read looks up the L1D but does not allocate there", "[memory
     f.go(0x5000);
     CHECK(f.go(0x5008, Access::walk).level == Level::l1);
     check_identities(f);
+}
+
+TEST_CASE("the A76's walks read tables from the L2, not from the L1D", "[memory][walk]") {
+    CachesFixture f(plain_a76());
+    CHECK(f.go(0x5000, Access::walk).level == Level::dram);
+    CHECK(f.l2(0x5000) == State::exclusive);
+    f.go(0x5000);
+    CHECK(f.go(0x5008, Access::walk).level == Level::l2);
+    CHECK(f.total(ev::L1D_CACHE) == 1);
+    CHECK(f.total(ev::L1D_CACHE_REFILL) == 1);
+    CHECK(f.total(ev::L2D_CACHE_RD) == 3);
+    CHECK(f.total(ev::L2D_CACHE_REFILL) == 1);
+    check_identities(f);
+}
+
+TEST_CASE("a load that waits for a line prefetched for it counts as a refill on the A76", "[memory][prefetch]") {
+    for (const auto& params : {cortex_a55_memory(), cortex_a76_memory()}) {
+        CachesFixture f(without_streaming(params));
+        const auto line = [](unsigned i) { return PhysAddr(0x10'0000 + std::uint64_t{i} * 64); };
+        unsigned i = 0;
+        while (f.total(ev::L1D_CACHE_REFILL_PREFETCH) == 0) {
+            f.cycle += 1000;
+            f.go(line(i++).v);
+        }
+        const std::uint64_t refills = f.total(ev::L1D_CACHE_REFILL_RD), lookups = f.total(ev::L2D_CACHE_RD);
+        REQUIRE(f.l1d(line(i).v) != State::invalid); // on its way
+        const std::uint64_t late = params.late_prefetch_is_refill;
+        CHECK(f.caches.access(line(i), Access::load, f.cycle, nullptr, 8).ready > f.cycle);
+        CHECK(f.total(ev::L1D_CACHE_REFILL_RD) == refills + late);
+        CHECK(f.total(ev::L1D_CACHE_REFILL_OUTER) == refills + late);
+        f.caches.access(line(i), Access::load, f.cycle, nullptr, 8); // once a line
+        CHECK(f.total(ev::L1D_CACHE_REFILL_RD) == refills + late);
+        f.cycle += 10'000;
+        f.go(line(i + 1).v); // in time
+        CHECK(f.total(ev::L1D_CACHE_REFILL_RD) == refills + late);
+        CHECK(f.total(ev::L2D_CACHE_RD) > lookups); // by prefetches
+        check_identities(f);
+    }
+}
+
+TEST_CASE("lines that the A76 prefetches into its L2 look it up, for more than neighbours as well",
+          "[memory][prefetch]") {
+    CachesFixture f(without_streaming(cortex_a76_memory()));
+    struct Same : PageLookup {
+        std::uint64_t page_behind(std::uint64_t vpn) override { return vpn; }
+    } same;
+    f.caches.set_page_lookup(&same);
+    const unsigned stride = GENERATE(1u, 7u);
+    constexpr unsigned kSteps = 1000;
+    for (unsigned i = 0; i < kSteps; ++i) {
+        f.cycle += 100;
+        const std::uint64_t at = 0x10'0000 + std::uint64_t{i} * stride * 64;
+        f.caches.set_page(at >> kPageShift, at >> kPageShift);
+        f.go(at);
+    }
+    // One for the L2's prefetch, one for the L1D's: a board counts 2.1 a step with strides of seven, 0.1 of them for walks.
+    CHECK(f.total(ev::L2D_CACHE_RD) > 2 * kSteps - 20);
+    CHECK(f.total(ev::L2D_CACHE_RD) < 2 * kSteps + 100);
+    CHECK(f.total(ev::L3D_CACHE_RD) < kSteps + 60);
+    check_identities(f);
+    check_invariants(f);
 }
 
 TEST_CASE("software prefetches fill without counting as accesses", "[memory][prefetch]") {
@@ -623,7 +688,7 @@ TEST_CASE("random traffic keeps levels, directory and events consistent", "[memo
                 case 2: f.go(pa, random() % 2 ? Access::prefetch : Access::prefetch_l2); break;
                 case 3:
                     f.go(pa, Access::walk);
-                    ++loads;
+                    loads += !p.walks_skip_l1d;
                     break;
                 case 4:
                     f.go(pa, Access::atomic);
@@ -658,17 +723,33 @@ TEST_CASE("random traffic keeps levels, directory and events consistent", "[memo
     }
 }
 
-TEST_CASE("L2 accesses are L1 refills, victims, upgrades and nothing else", "[memory][identity]") {
-    CachesFixture f(plain_a76());
-    std::mt19937 random(11);
-    for (int i = 0; i < 100'000; ++i) {
-        const std::uint64_t pa = random() % (2 << 20);
-        f.go(pa, random() % 3 == 0 ? Access::store : random() % 8 == 0 ? Access::fetch : Access::load);
+TEST_CASE("L2 accesses are L1 refills, prefetches, walks, victims, upgrades and nothing else", "[memory][identity]") {
+    for (const bool big : {true, false}) {
+        CoreMemoryParams p = big ? plain_a76() : plain_a55();
+        p.prefetch = cortex_a55_memory().prefetch; // into the L1D and the L3
+        p.late_prefetch_is_refill = false;         // they have been looked up for when they were asked for
+        CachesFixture f(p);
+        std::mt19937 random(11);
+        std::uint64_t walks = 0;
+        for (int i = 0; i < 100'000; ++i) {
+            const std::uint64_t pa = random() % (2 << 20);
+            const unsigned what = random() % 16;
+            walks += big && what == 15;
+            f.go(pa, what < 5 ? Access::store : what == 5 ? Access::fetch : what == 15 ? Access::walk : Access::load);
+            if (i % 100 == 0)
+                for (unsigned k = 0; k < 8; ++k) f.go(pa + k * 64);
+        }
+        const auto n = [&](EventNumber e) { return f.total(e); };
+        CHECK(n(ev::L1D_CACHE_REFILL_PREFETCH) > 1000);
+        CHECK(n(ev::L2D_CACHE_RD) ==
+              n(ev::L1D_CACHE_REFILL) + n(ev::L1I_CACHE_REFILL) + n(ev::L1D_CACHE_REFILL_PREFETCH) + walks);
+        // An exclusive L2 gets clean victims, too; what it gets is allocated.
+        if (big) CHECK(n(ev::L2D_CACHE_WR) == n(ev::L1D_CACHE_WB) + f.dsu.count(DsuKind::upgrade));
+        if (!big) CHECK(n(ev::L2D_CACHE_WR) > n(ev::L1D_CACHE_WB));
+        if (!big) CHECK(n(ev::L2D_CACHE_WR) == n(ev::L2D_CACHE_ALLOCATE));
+        CHECK(n(ev::L2D_CACHE_REFILL) <= n(ev::L3D_CACHE_RD));
+        CHECK(n(ev::L3D_CACHE) == n(ev::L3D_CACHE_RD) + n(ev::L2D_CACHE_WB));
+        check_identities(f);
+        check_invariants(f);
     }
-    CHECK(f.total(ev::L2D_CACHE_RD) == f.total(ev::L1D_CACHE_REFILL) + f.total(ev::L1I_CACHE_REFILL));
-    CHECK(f.total(ev::L2D_CACHE_WR) == f.total(ev::L1D_CACHE_WB) + f.dsu.count(DsuKind::upgrade));
-    CHECK(f.total(ev::L2D_CACHE_REFILL) == f.total(ev::L3D_CACHE_RD));
-    CHECK(f.total(ev::L3D_CACHE) == f.total(ev::L3D_CACHE_RD) + f.total(ev::L2D_CACHE_WB));
-    check_identities(f);
-    check_invariants(f);
 }
