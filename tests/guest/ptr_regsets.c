@@ -18,8 +18,8 @@ static const char* ask(int request, unsigned long set, void* base, size_t* n) {
 }
 
 static void sets(void) {
-    static const unsigned long all[] = {0,     1,     2,     3,     6,     0x400, 0x401, 0x402, 0x403,
-                                        0x404, 0x405, 0x406, 0x407, 0x408, 0x409, 0x40a, 0x40b, 0x40c, ~0ul};
+    static const unsigned long all[] = {0,     1,     2,     3,     6,     0x400, 0x401, 0x402, 0x403, 0x404,
+                                        0x405, 0x406, 0x407, 0x408, 0x409, 0x40a, 0x40b, 0x40c, ~0ul};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
         size_t n = sizeof buffer, four = 4, none = 0, bad = 64, three = 3;
         const char* got = ask(PTRACE_GETREGSET, all[i], buffer, &n);
