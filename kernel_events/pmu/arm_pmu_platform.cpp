@@ -156,7 +156,7 @@ int pmu_parse_irqs(Kernel& kernel, const PmuNode& node, PmuIrqs& irqs) {
         irqs.supported_cpus = kernel.cpu_possible_mask();
         return 0;
     }
-    if (node.interrupts.size() == 1 && kernel.irq_is_percpu_devid(node.interrupts[0])) {
+    if (node.interrupts.size() == 1 && node.interrupts[0] && kernel.irq_is_percpu_devid(node.interrupts[0])) {
         irqs.supported_cpus = node.partition & kernel.cpu_possible_mask();
         for (unsigned cpu = 0; cpu < kMaxCpus; ++cpu)
             if (irqs.supported_cpus >> cpu & 1) irqs.irq[cpu] = node.interrupts[0];

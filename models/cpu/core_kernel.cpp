@@ -38,6 +38,12 @@ struct CoreBase::Lump {
     std::uint64_t part(std::uint64_t total, std::uint64_t from, std::uint64_t to) const {
         return share(total, to, units) - share(total, from, units);
     }
+    /// Stalls of the back end are those of their causes within each part, too.
+    std::uint64_t part_of(Lane lane, std::uint64_t from, std::uint64_t to) const {
+        if (lane != Lane::stall_backend) return part(count(lane), from, to);
+        return part_of(Lane::stall_interlock, from, to) + part_of(Lane::stall_load, from, to) +
+               part_of(Lane::stall_store, from, to);
+    }
     /// First unit count in (from, units] at which `reached(count)` holds, or units. Precondition: monotonic.
     template <class F>
     std::uint64_t first(std::uint64_t from, F reached) const {
@@ -66,13 +72,13 @@ void CoreBase::run_lump(const Lump& lump) {
             const std::uint64_t left = a.target - sum(a);
             next = std::min(next, lump.first(done, [&](std::uint64_t i) {
                 std::uint64_t n = 0;
-                for (Lane l : a.lanes) n += lump.part(lump.count(l), done, i);
+                for (Lane l : a.lanes) n += lump.part_of(l, done, i);
                 return n >= left;
             }));
         }
         for (std::size_t i = 0; i < kKernelLanes.size(); ++i) {
             if (!lump.counts[i]) continue;
-            const std::uint64_t n = lump.part(lump.counts[i], done, next);
+            const std::uint64_t n = lump.part_of(kKernelLanes[i], done, next);
             for (EventNumber e : lane_map_.events(kKernelLanes[i])) totals_.now()[e] += n;
         }
         cycle_ += lump.part(lump.cycles, done, next);

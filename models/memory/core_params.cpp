@@ -47,7 +47,7 @@ CoreMemoryParams cortex_a76_memory() {
     CoreMemoryParams p;
     p.l1i = {64 * 1024, 4, 64}; // DT
     p.l1d = {64 * 1024, 4, 64}; // DT
-    // DT; est.: policy not published. Better than random for ramlat as a whole; 512 KiB is up to 25 % too slow with it.
+    // DT; est.: policy not published. Better than random for ramlat as a whole; 512 KiB is up to 15 % too slow with it.
     p.l2 = {512 * 1024, 8, 64, Replacement::older_of_two};
     p.itlb_entries = 48;          // TRM
     p.dtlb_entries = 48;          // TRM

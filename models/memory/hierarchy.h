@@ -43,9 +43,6 @@ enum class Replacement : std::uint8_t {
     lru,
     random,
     older_of_two, ///< of two lines of the set picked at random the one used longer ago
-    /// Not recently used, with bimodal insertion: the first line of the set that is not `near`; if all are, none is from then on.
-    /// Who puts a line in says what it is; of those put in as far, the first of every TagArray::kNearOneIn in a set is near.
-    bimodal,
 };
 
 struct CacheGeometry {
@@ -149,8 +146,7 @@ struct Translation {
 struct CacheLine {
     std::uint64_t pline{~0ull}; ///< physical address >> 6, or all ones
     enum class State : std::uint8_t { invalid, shared, exclusive, modified } state{State::invalid};
-    bool prefetched : 1 {};
-    bool near : 1 {}; ///< of a cache that is replaced bimodally: not to be given up next
+    bool prefetched{};
     /// The slot of the core's fast path that may hold the line: 0 none, n slot n - 1, kManySlots several. The core's.
     std::uint16_t fast_slot{};
     std::uint32_t stamp{};

@@ -122,7 +122,7 @@ Timing PrivateCaches::zero_line(std::uint64_t pline, std::uint64_t now, CacheLin
         *line = l;
         if (l->state == State::shared) return upgrade(*l, now);
         l->state = State::modified;
-        return l1d_hit(*l, now, false);
+        return l1d_hit(*l, now, false, false);
     }
     if (stream_.line() != ~0ull && stream_.line() != pline) break_stream(now);
     stream_.begin(pline);
@@ -247,10 +247,11 @@ Timing PrivateCaches::software_prefetch(std::uint64_t pline, std::uint64_t now, 
 
 /// PRFM for the L2 or the L3: the line is fetched into the L2, and the prefetcher does not see it.
 void PrivateCaches::software_prefetch_l2(std::uint64_t pline, std::uint64_t now) {
-    if (l1d_.find(pline) || l2_.find(pline) || (stream_.line() == pline && stream_.streaming())) return;
-    Fills::Slot& slot = *asked_for_.pick(now);
+    if (l1d_.find(pline) || (stream_.line() == pline && stream_.streaming())) return;
     count(ev::L2D_CACHE);
     count(ev::L2D_CACHE_RD);
+    if (l2_.find(pline)) return;
+    Fills::Slot& slot = *asked_for_.pick(now);
     const std::uint64_t start = through_l2_port(std::max(now, slot.ready));
     const Fill f = from_dsu(pline, DsuKind::read_shared, For::prefetch, start);
     asked_for_.occupy(slot, pline, f.ready, f.level);
@@ -259,7 +260,7 @@ void PrivateCaches::software_prefetch_l2(std::uint64_t pline, std::uint64_t now)
 
 // --- L1D --------------------------------------------------------------------------------------------------------------
 
-Timing PrivateCaches::l1d_hit(CacheLine& l, std::uint64_t now, bool is_load) {
+Timing PrivateCaches::l1d_hit(CacheLine& l, std::uint64_t now, bool is_load, bool needs_data) {
     l.stamp = tick();
     Timing t{.ready = now};
     const std::uint64_t pline = l.pline;
@@ -267,7 +268,7 @@ Timing PrivateCaches::l1d_hit(CacheLine& l, std::uint64_t now, bool is_load) {
         t = {.ready = s->ready, .level = s->level};
     } else if (const Fills::Fill* s2 = prefetches_.find(pline, now)) {
         t = {.ready = s2->ready, .level = s2->level};
-        if (l.prefetched && p_.late_prefetch_is_refill)
+        if (needs_data && l.prefetched && p_.late_prefetch_is_refill)
             count_refill(is_load ? ev::L1D_CACHE_REFILL_RD : ev::L1D_CACHE_REFILL_WR, s2->level);
     }
     if (l.prefetched) {
@@ -560,6 +561,7 @@ void PrivateCaches::evict_l2(CacheLine& l, std::uint64_t now) {
             count(ev::L1D_CACHE_WB);
             count(ev::L1D_CACHE_WB_VICTIM);
             count_l2_write();
+            count(ev::L2D_CACHE_ALLOCATE);
         }
         invalidate_l1d(*c);
     }
@@ -709,7 +711,13 @@ void PrivateCaches::train(std::uint64_t pline, bool is_load, std::uint64_t now, 
             if (l != ~0ull) one(l);
         }
     };
-    run(plan.l1, [&](std::uint64_t l) { to_l1 ? prefetch_l1d(l, now) : prefetch_l2(l, now); });
+    // What the L2 was asked for as far ahead is not asked for again nearer by.
+    run(plan.l1, [&](std::uint64_t l) {
+        if (to_l1)
+            prefetch_l1d(l, now);
+        else if (!l2_.find(l))
+            prefetch_l2(l, now);
+    });
     run(plan.l2, [&](std::uint64_t l) { prefetch_l2(l, now); });
     run(plan.l3, [&](std::uint64_t l) { prefetch_l3(l, now); });
 }

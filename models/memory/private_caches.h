@@ -97,7 +97,8 @@ class PrivateCaches final : public SnoopPort {
     void software_prefetch_l2(std::uint64_t pline, std::uint64_t now);
 
     // L1D
-    Timing l1d_hit(CacheLine& l, std::uint64_t now, bool is_load);
+    /// needs_data: not of a store of the whole line.
+    Timing l1d_hit(CacheLine& l, std::uint64_t now, bool is_load, bool needs_data = true);
     void take_place(Fills::Slot& slot, std::uint64_t pline, const Fill& f);
     Timing store_miss(std::uint64_t pline, std::uint64_t now, CacheLine** line);
     Timing upgrade(CacheLine& l, std::uint64_t now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tags of a set-associative cache, replaced by true LRU, at random, something between, or bimodally. Recency is kept as
+// Tags of a set-associative cache, replaced by true LRU, at random, or something between. Recency is kept as
 // stamps of a 32-bit clock; the oldest line of a set is the one with the greatest age, a difference modulo 2^32, so that
 // the clock may wrap. A short form of the tags is kept beside the lines: a look-up reads one or two lines of the host's cache.
 #pragma once
@@ -23,9 +23,6 @@ class TagArray {
   public:
     using State = CacheLine::State;
 
-    /// M: with it walks through 4, 8 and 16 MiB hit the L3 0.70, 0.31 and 0.13 of the time
-    static constexpr unsigned kNearOneIn = 16;
-
     explicit TagArray(const CacheGeometry& g)
         : ways_(g.ways), stride_((g.ways + 3) / 4 * 4), replacement_(g.replacement) {
         if (g.line != kLineSize || g.ways == 0 || g.ways > kMaxWays || g.bytes % (g.ways * g.line) != 0) {
@@ -38,7 +35,6 @@ class TagArray {
         lines_.reset(new (kHostLine) CacheLine[count_]);
         tags_.reset(new (kHostLine) std::uint32_t[count_]);
         for (std::size_t i = 0; i < count_; ++i) tags_[i] = kNoTag;
-        if (replacement_ == Replacement::bimodal) far_.resize(mask_ + 1);
     }
 
     /// Sets are chosen by virtual addresses: as many bits of the page as a way has pages come from there.
@@ -74,7 +70,6 @@ class TagArray {
             best = rank > best ? rank : best;
         }
         if (replacement_ != Replacement::lru && best >> 40 == 0) {
-            if (replacement_ == Replacement::bimodal) return first_far(set);
             CacheLine& one = set[dice_.below(ways_)];
             if (replacement_ == Replacement::random) return one;
             CacheLine& other = set[dice_.below(ways_)];
@@ -82,9 +77,6 @@ class TagArray {
         }
         return set[kMaxWays - (best & 0xff)];
     }
-
-    /// Of a cache that is replaced bimodally: whether a line that is new to it is near all the same.
-    bool near_by_turn(std::uint64_t pline) { return !far_.empty() && far_[first(pline) / stride_]++ % kNearOneIn == 0; }
 
     /// Puts a line in the place of `l`, a line of this array.
     void replace(CacheLine& l, const CacheLine& by) {
@@ -121,21 +113,12 @@ class TagArray {
         return static_cast<std::size_t>(index & mask_) * stride_;
     }
 
-    CacheLine& first_far(CacheLine* set) {
-        CacheLine* const end = set + ways_;
-        CacheLine* const far = std::find_if(set, end, [](const CacheLine& l) { return !l.near; });
-        if (far != end) return *far;
-        for (CacheLine* l = set; l != end; ++l) l->near = false;
-        return *set;
-    }
-
     unsigned ways_;
     unsigned stride_; ///< lines from one set to the next
     Replacement replacement_;
     unsigned mask_{};
     const PageColours* colours_{};
     Dice dice_;
-    std::vector<std::uint8_t> far_; ///< lines put into each set as far, modulo 256; bimodal only
     std::size_t count_{};
     std::unique_ptr<CacheLine[], Free<CacheLine>> lines_;
     std::unique_ptr<std::uint32_t[], Free<std::uint32_t>> tags_; ///< low bits of the lines' numbers

@@ -202,7 +202,7 @@ struct Task : ke::TaskBase {
     bool rseq_event{}; ///< switched, migrated or signalled since the last return to EL0
     SeccompState seccomp;
     std::uint32_t personality{}; ///< PER_LINUX and flags; no flag changes anything here
-    std::uint64_t timer_slack_ns{50000};
+    std::uint64_t timer_slack_ns{50000}, default_timer_slack_ns{50000}; ///< the latter: of the task that forked it
     bool tagged_addr{};           ///< TIF_TAGGED_ADDR: system calls take tagged addresses
     std::uint8_t mce_kill{2};     ///< PR_MCE_KILL_LATE 0, EARLY 1, DEFAULT 2
     bool io_flusher{};            ///< PR_SET_IO_FLUSHER

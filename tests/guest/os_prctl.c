@@ -100,6 +100,16 @@ static void options(void) {
     P(PR_GET_TIMERSLACK, 0, 0, 0, 0);
     P(PR_SET_TIMERSLACK, 0, 0, 0, 0);
     P(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+    P(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
+    fflush(stdout);
+    if (!fork()) {
+        prctl(PR_SET_TIMERSLACK, 5);
+        P(PR_SET_TIMERSLACK, 0, 0, 0, 0);
+        P(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+        fflush(stdout);
+        _exit(0);
+    }
+    wait(NULL);
     P(PR_MCE_KILL_GET, 0, 0, 0, 0);
     P(PR_MCE_KILL_GET, 0, 0, 0, 1);
     P(PR_MCE_KILL, PR_MCE_KILL_SET, PR_MCE_KILL_EARLY, 0, 0);
@@ -168,6 +178,7 @@ static void speculation(void) {
     P(PR_SET_SPECULATION_CTRL, PR_SPEC_STORE_BYPASS, PR_SPEC_ENABLE, 0, 0);
     status_line("Speculation");
     P(PR_SET_SPECULATION_CTRL, PR_SPEC_STORE_BYPASS, PR_SPEC_DISABLE_NOEXEC, 0, 0);
+    status_line("Speculation");
     P(PR_GET_SPECULATION_CTRL, PR_SPEC_STORE_BYPASS, 0, 0, 0);
     P(PR_SET_SPECULATION_CTRL, PR_SPEC_STORE_BYPASS, PR_SPEC_FORCE_DISABLE, 0, 0);
     P(PR_GET_SPECULATION_CTRL, PR_SPEC_STORE_BYPASS, 0, 0, 0);
@@ -294,7 +305,7 @@ static void tagged(void) {
         void* hint = mmap(TAG(page + (1 << 24)), 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         printf("mmap hint: %s\n", hint == MAP_FAILED ? strerrorname_np(errno) : "mapped");
         show("futex", syscall(SYS_futex, TAG(page), 1, 1, NULL, NULL, 0));
-        show("brk", syscall(SYS_brk, TAG(sbrk(0))) == (long)sbrk(0));
+        show("brk", syscall(SYS_brk, TAG((char*)sbrk(0) + 8192)) == (long)sbrk(0));
         show("munmap", munmap(TAG(page + 4096), 4096));
         page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     }

@@ -2,8 +2,10 @@
 // Resources that children and their children used, as wait4 and getrusage tell; memory locked now and in the future.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +65,26 @@ static void times(void) {
     printf("after a large mapping that is gone: %d %d\n", self.ru_maxrss >= 10240, thread.ru_maxrss == self.ru_maxrss);
 }
 
+static void stopped(void) {
+    fflush(stdout);
+    const int pid = fork();
+    if (!pid) {
+        spin_ms(20);
+        touch(8 << 20);
+        kill(getpid(), SIGSTOP);
+        _exit(0);
+    }
+    int s;
+    struct rusage r = {0};
+    wait4(pid, &s, WUNTRACED, &r);
+    printf("stopped: %d %d %d\n", cpu_ms(&r) >= 15, r.ru_maxrss >= 8192, r.ru_minflt >= 2048);
+    kill(pid, SIGCONT);
+    memset(&r, 0, sizeof r);
+    wait4(pid, &s, WCONTINUED, &r);
+    printf("continued or ended: %d\n", r.ru_maxrss >= 8192);
+    waitpid(pid, &s, 0);
+}
+
 static long status_kb(const char* key) {
     char line[256];
     long kb = -1;
@@ -98,6 +120,26 @@ static void locks(void) {
     SHOW(mlock(p, 4 * 4096));
     printf("locked: %d pages, %ld kB\n", present(p, 8), status_kb("VmLck"));
     SHOW(munlock(p, 8 * 4096));
+    char* one = map(1, 0);
+    mlock(one, 4096);
+    one = mremap(one, 4096, 10 * 4096, MREMAP_MAYMOVE);
+    printf("grown: %d pages, %ld kB\n", present(one, 10), status_kb("VmLck"));
+    munmap(one, 10 * 4096);
+    printf("gone: %ld kB\n", status_kb("VmLck"));
+    one = map(4, 0);
+    mlock(one, 4 * 4096);
+    char* other = mremap(one, 4 * 4096, 4 * 4096, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0);
+    printf("two: %ld kB\n", status_kb("VmLck"));
+    munmap(other, 4 * 4096);
+    printf("the old one: %ld kB\n", status_kb("VmLck"));
+    munmap(one, 4 * 4096);
+    gid_t groups[] = {0, 0, 5};
+    setgroups(3, groups);
+    char line[256];
+    FILE* f = fopen("/proc/self/status", "r");
+    while (fgets(line, sizeof line, f))
+        if (!strncmp(line, "Groups", 6)) fputs(line, stdout);
+    fclose(f);
     SHOW(mlockall(0));
     SHOW(mlockall(MCL_ONFAULT));
     SHOW(mlockall(8));
@@ -131,6 +173,18 @@ static void locks(void) {
     p = map(8, 0);
     printf("no more: %d pages, %ld kB\n", present(p, 8), status_kb("VmLck"));
 
+    fflush(stdout);
+    if (!fork()) {
+        struct rlimit some = {64 << 20, 64 << 20};
+        setrlimit(RLIMIT_MEMLOCK, &some);
+        setresuid(1000, 1000, 1000);
+        mmap(NULL, 40 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        SHOW(mlockall(MCL_CURRENT | MCL_ONFAULT));
+        SHOW(mlockall(MCL_CURRENT | MCL_ONFAULT));
+        fflush(stdout);
+        _exit(0);
+    }
+    wait(NULL);
     struct rlimit few = {16 * 4096, 16 * 4096};
     setrlimit(RLIMIT_MEMLOCK, &few);
     setresuid(1000, 1000, 1000);
@@ -152,6 +206,7 @@ static void locks(void) {
 
 int main(void) {
     times();
+    stopped();
     locks();
     return 0;
 }

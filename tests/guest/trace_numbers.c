@@ -67,6 +67,8 @@ int main(void) {
                                         "/tracing_on",
                                         "/events/sched/sched_switch/filter",
                                         "/set_event",
+                                        "/set_event_pid",
+                                        "/set_event_notrace_pid",
                                         "/error_log",
                                         "/current_tracer",
                                         "/trace_clock",

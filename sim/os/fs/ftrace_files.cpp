@@ -273,7 +273,7 @@ void add_event_pids(AttrFs& fs, const FtracePtr& f) {
     for (const auto& [name, list] : {std::pair{"set_event_pid", List::only}, {"set_event_notrace_pid", List::except}})
         fs.add_file(name, kReadWrite, show([pids, list] { return pids().text(list); }),
                     [pids, list](std::string_view text) -> std::int64_t {
-                        if (text.empty()) pids().clear(list); // O_TRUNC
+                        if (ke::is_truncated(text)) pids().clear(list);
                         const int error = pids().store(list, text);
                         return error ? error : static_cast<std::int64_t>(text.size());
                     });

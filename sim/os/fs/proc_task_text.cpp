@@ -133,7 +133,7 @@ int proc_status_text(Kernel& k, Task& t, const PidNamespace* ns, std::string& ou
     append(out, "Uid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\nFDSize:\t%zu\nGroups:\t", uid(c.uid), uid(c.euid),
            uid(c.suid), uid(c.fsuid), gid(c.gid), gid(c.egid), gid(c.sgid), gid(c.fsgid),
            t.files ? std::max<std::size_t>(64, t.files->slots().size()) : 0);
-    for (const std::uint32_t g : c.groups) append(out, g == c.groups.front() ? "%u" : " %u", gid(g));
+    for (std::size_t i = 0; i < c.groups.size(); ++i) append(out, i ? " %u" : "%u", gid(c.groups[i]));
     out += ' ';
     static constexpr const char* kNames[] = {"\nNStgid:", "\nNSpid:", "\nNSpgid:", "\nNSsid:"};
     const int numbers[] = {t.tgid, t.pid, p.pgid, p.sid};
@@ -149,7 +149,7 @@ int proc_status_text(Kernel& k, Task& t, const PidNamespace* ns, std::string& ou
         std::uint64_t data = 0, stack = 0, anon = 0, exec = 0; // kB
         for (const auto& [start, v] : as->vmas()) {
             const std::uint64_t kb = (v.end - v.start) / 1024;
-            if (v.name == "[stack]")
+            if (v.map_flags & MAP_GROWSDOWN || v.name == "[stack]")
                 stack += kb;
             else if (v.prot & PROT_WRITE && !(v.map_flags & MAP_SHARED))
                 data += kb;
@@ -193,10 +193,11 @@ int proc_status_text(Kernel& k, Task& t, const PidNamespace* ns, std::string& ou
            static_cast<ull>(c.cap_bounding), static_cast<ull>(c.cap_ambient));
     append(out, "NoNewPrivs:\t%d\nSeccomp:\t%d\nSeccomp_filters:\t%u\n", c.no_new_privs, t.seccomp.mode,
            t.seccomp.filters());
-    append(out, "Speculation_Store_Bypass:\tthread %s\nSpeculationIndirectBranch:\tunknown\n",
-           t.store_bypass == PR_SPEC_ENABLE          ? "vulnerable"
-           : t.store_bypass == PR_SPEC_FORCE_DISABLE ? "force mitigated"
-                                                     : "mitigated");
+    append(out, "Speculation_Store_Bypass:\t%s\nSpeculationIndirectBranch:\tunknown\n",
+           t.store_bypass == PR_SPEC_ENABLE           ? "thread vulnerable"
+           : t.store_bypass == PR_SPEC_DISABLE_NOEXEC ? "vulnerable"
+           : t.store_bypass == PR_SPEC_FORCE_DISABLE  ? "thread force mitigated"
+                                                      : "thread mitigated");
     std::string cpus;
     const int n = k.num_cpus();
     for (int i = 0; i < n; ++i) {

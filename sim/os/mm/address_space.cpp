@@ -273,7 +273,10 @@ std::shared_ptr<AddressSpace> AddressSpace::fork() {
         if (v.dont_copy) continue;
         Vma copy = v;
         copy.map_flags &= ~static_cast<std::uint32_t>(MAP_LOCKED);
-        if (v.anon_vma) copy.anon_vma = ++child->last_anon_vma_, copy.anon_forked = true; // anon_vma_fork
+        if (v.wipe_on_fork)
+            copy.anon_vma = 0, copy.anon_forked = false;
+        else if (v.anon_vma)
+            copy.anon_vma = ++child->last_anon_vma_, copy.anon_forked = true; // anon_vma_fork
         if (v.ops) {
             copy.request = std::make_shared<VmaRequest>(copy, child.get());
             copy.ops->mmap_open(*copy.request);

@@ -257,11 +257,17 @@ std::int64_t AddressSpace::mremap(std::uint64_t old_addr, std::uint64_t old_len,
     if (old_len > v->end - old_addr) return -EFAULT;
     if (new_len != old_len && v->dont_expand) return -EFAULT;
     if (new_len > old_len && (total_vm() << kPageShift) + (new_len - old_len) > os_.rlimit(kRlimitAs)) return -ENOMEM;
+    if (v->map_flags & MAP_LOCKED && new_len > old_len) {
+        const std::uint64_t more = (new_len - old_len) >> kPageShift;
+        if (!may_lock(more)) return -EAGAIN;
+    }
     const bool at_end = old_len && old_addr + old_len == v->end;
     if (!fixed && !keep_old && at_end && old_addr + new_len <= kTaskSize && is_free(v->end, old_addr + new_len)) {
         auto it = std::prev(vmas_.upper_bound(old_addr));
         it->second.end = old_addr + new_len;
+        const bool locked = it->second.map_flags & MAP_LOCKED;
         merge(it);
+        if (locked) lock_grown(old_addr + old_len, old_addr + new_len);
         return static_cast<std::int64_t>(old_addr);
     }
     if (!may_move) return -ENOMEM;
@@ -273,7 +279,19 @@ std::int64_t AddressSpace::mremap(std::uint64_t old_addr, std::uint64_t old_len,
         if (!gap) return -ENOMEM;
         to = *gap;
     }
-    return move_mapping(old_addr, old_len, to, new_len, keep_old);
+    const bool locked = v->map_flags & MAP_LOCKED;
+    const std::int64_t at = move_mapping(old_addr, old_len, to, new_len, keep_old);
+    if (at >= 0 && locked) lock_grown(to + old_len, to + new_len);
+    return at;
+}
+
+void AddressSpace::lock_grown(std::uint64_t from, std::uint64_t to) {
+    if (from >= to) return;
+    locked_vm += (to - from) >> kPageShift;
+    const Vma* v = find(from);
+    const bool writable = v->prot & PROT_WRITE, shared = v->map_flags & MAP_SHARED;
+    for (std::uint64_t a = from; v->prot && a < to; a += kPageSize)
+        if (!lookup(a, writable)) handle_fault(a, writable && !shared, false, FaultBy::populate);
 }
 
 std::int64_t AddressSpace::move_mapping(std::uint64_t old_addr, std::uint64_t old_len, std::uint64_t to,
@@ -283,7 +301,6 @@ std::int64_t AddressSpace::move_mapping(std::uint64_t old_addr, std::uint64_t ol
     // What has no pages yet is as good as new where it comes to lie; pages know the offset they were made at.
     if (!moved.file && !moved.anon_vma && moved.kind == VmaKind::anonymous) moved.pgoff = to >> kPageShift;
     // Without an old length it is a second mapping of the same shared pages.
-    if (keep_old) moved.map_flags &= ~static_cast<std::uint32_t>(MAP_LOCKED);
     moved.start = to;
     moved.end = to + new_len;
     const std::shared_ptr<ke::MmapRequest> old_request = moved.request;
@@ -311,6 +328,15 @@ std::int64_t AddressSpace::move_mapping(std::uint64_t old_addr, std::uint64_t ol
             os_.uprobes().uprobe_munmap(*this, uprobe_vma(it->second), it->second.start, it->second.end);
         vmas_.erase(it);
         cost += zap(old_addr, old_addr + old_len);
+    }
+    if (keep_old) {
+        // What stays is unlocked, and knows no pages any more if all of it went.
+        Vma& old = std::prev(vmas_.upper_bound(old_addr))->second;
+        if (old.start == old_addr && old.end == old_addr + old_len) {
+            old.map_flags &= ~static_cast<std::uint32_t>(MAP_LOCKED);
+            old.anon_vma = 0;
+            old.anon_forked = false;
+        }
     }
     os_.charge(cost);
     if (ops) {
@@ -500,13 +526,13 @@ std::int64_t AddressSpace::mincore(std::uint64_t addr, std::uint64_t length, std
     return 0;
 }
 
-std::int64_t AddressSpace::mlock(std::uint64_t addr, std::uint64_t length, bool lock, bool populate) {
+std::int64_t AddressSpace::mlock(std::uint64_t addr, std::uint64_t length, bool lock, bool populate, bool limited) {
     const ke::MutexGuard mappings(mmap_lock_);
     const std::uint64_t start = addr & kPageMask, end = align_up(addr + length);
     if (end < start) return -EINVAL;
     if (start == end) return 0;
     const std::uint64_t limit = os_.rlimit(kRlimitMemlock);
-    if (lock && !os_.capable(ke::Capability::ipc_lock)) {
+    if (lock && limited && !os_.capable(ke::Capability::ipc_lock)) {
         if (!limit) return -EPERM;
         if (locked_vm + ((end - start) >> kPageShift) > limit >> kPageShift) return -ENOMEM;
     }

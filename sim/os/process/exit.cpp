@@ -329,6 +329,16 @@ class Waiter {
         return true;
     }
 
+    /// RUSAGE_BOTH of a child that goes on living.
+    static Rusage so_far(const Task& c) {
+        Rusage u = c.process->exited;
+        for (const Task* x : c.process->threads)
+            if (!x->exiting) u += x->usage();
+        u += c.process->reaped;
+        if (c.as) u.maxrss = std::max(u.maxrss, c.as->hiwater_rss());
+        return u;
+    }
+
     bool stopped(Task& c, bool by_ptrace, std::int64_t& out) {
         if (!by_ptrace && !(options_ & kWstopped)) return false;
         int* code = nullptr;
@@ -338,7 +348,8 @@ class Waiter {
             code = &c.process->group_stop_code;
         }
         if (!code || !*code) return false;
-        result_ = {pid_vnr(me_, c.pid), *code << 8 | 0x7f, by_ptrace ? cld::trapped : cld::stopped, c.cred.uid};
+        result_ = {pid_vnr(me_, c.pid), *code << 8 | 0x7f, by_ptrace ? cld::trapped : cld::stopped, c.cred.uid,
+                   so_far(c)};
         if (!(options_ & kWnowait)) *code = 0;
         out = result_.pid;
         return true;
@@ -348,7 +359,7 @@ class Waiter {
         Process& cp = *c.process;
         if (!(options_ & kWcontinued) || !cp.stop_continued) return false;
         if (!(options_ & kWnowait)) cp.stop_continued = false;
-        result_ = {pid_vnr(me_, c.pid), 0xffff, cld::continued, c.cred.uid};
+        result_ = {pid_vnr(me_, c.pid), 0xffff, cld::continued, c.cred.uid, so_far(c)};
         out = result_.pid;
         return true;
     }

@@ -220,7 +220,7 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a) {
     c.blocked = t.blocked;
     c.seccomp = t.seccomp;
     c.personality = t.personality;
-    c.timer_slack_ns = t.timer_slack_ns;
+    c.timer_slack_ns = c.default_timer_slack_ns = t.timer_slack_ns;
     c.tagged_addr = t.tagged_addr;
     c.mce_kill = t.mce_kill;
     c.io_flusher = t.io_flusher;

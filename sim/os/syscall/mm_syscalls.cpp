@@ -32,7 +32,7 @@ std::int64_t sys_mremap(Kernel&, Task& t, const SyscallArgs& a) {
 std::int64_t sys_madvise(Kernel&, Task& t, const SyscallArgs& a) {
     return t.as->madvise(untagged(a[0]), a[1], static_cast<int>(a[2]));
 }
-std::int64_t sys_brk(Kernel&, Task& t, const SyscallArgs& a) { return t.as->brk(untagged(a[0])); }
+std::int64_t sys_brk(Kernel&, Task& t, const SyscallArgs& a) { return t.as->brk(a[0]); }
 std::int64_t sys_msync(Kernel&, Task& t, const SyscallArgs& a) {
     return t.as->msync(untagged(a[0]), a[1], static_cast<int>(a[2]));
 }
@@ -50,7 +50,7 @@ std::int64_t lock_all(Task& t, bool lock, bool populate) {
     for (const auto& [start, v] : t.as->vmas())
         if (!v.ops && v.kind != VmaKind::special) ranges.emplace_back(start, v.end - start);
     for (const auto& [start, n] : ranges)
-        if (const auto r = t.as->mlock(start, n, lock, populate)) return r;
+        if (const auto r = t.as->mlock(start, n, lock, populate, false)) return r;
     return 0;
 }
 std::int64_t sys_mlockall(Kernel& k, Task& t, const SyscallArgs& a) {

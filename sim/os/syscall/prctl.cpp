@@ -175,7 +175,7 @@ std::int64_t sys_prctl(Kernel& k, Task& t, const SyscallArgs& a) {
         case PR_CAPBSET_DROP: return drop_bounding(t, a[1]);
         case PR_GET_SECUREBITS: return t.cred.securebits;
         case PR_SET_SECUREBITS: return set_securebits(t, a[1]);
-        case PR_SET_TIMERSLACK: t.timer_slack_ns = a[1] ? a[1] : 50000; return 0;
+        case PR_SET_TIMERSLACK: t.timer_slack_ns = a[1] ? a[1] : t.default_timer_slack_ns; return 0;
         case PR_GET_TIMERSLACK: return static_cast<std::int64_t>(t.timer_slack_ns);
         case PR_TASK_PERF_EVENTS_DISABLE: return k.perf().perf_event_task_disable();
         case PR_TASK_PERF_EVENTS_ENABLE: return k.perf().perf_event_task_enable();

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <limits>
 
 namespace rkperf::os {
 
@@ -178,7 +179,9 @@ std::int64_t nanosleep_common(Kernel& k, Task& t, int clockid, int flags, std::u
     if (!absolute) {
         deadline += k.time().now_ns();
         // The slack lets the kernel group expiries; the earliest time is what a lone sleeper sees, plus the slack.
-        if (t.se.policy == 0) deadline += t.timer_slack_ns;
+        constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max(); // KTIME_MAX
+        if (t.se.policy == 0)
+            deadline = t.timer_slack_ns > kMax - std::min(kMax, deadline) ? kMax : deadline + t.timer_slack_ns;
     } else if (follows_realtime(clockid)) {
         const auto offset = static_cast<std::uint64_t>(k.time().realtime_offset_ns);
         deadline = deadline > offset ? deadline - offset : 0;

@@ -54,6 +54,10 @@ TEST_CASE("one interrupt of each CPU: those of its partition", "[ARMPMU-038]") {
     CHECK(p.log.empty());
     // CPUs of the partition that the machine does not have.
     CHECK(parse(3, {"pmu", 0xfc, {23}, 2, {}}).irqs.supported_cpus == 0x4);
+    // An interrupt that cannot be had is none of a partition.
+    const Parsed none = parse(4, {"pmu", 0xf, {0}, 0, {}});
+    CHECK(none.irqs.supported_cpus == 0);
+    CHECK(none.log.size() == 2);
 }
 
 TEST_CASE("shared interrupts go by interrupt-affinity", "[ARMPMU-038]") {

@@ -27,8 +27,9 @@ std::array<std::uint8_t, 12> record(std::int32_t pid) {
 
 TEST_CASE("lists of pids: what they take") {
     EventPids p;
-    CHECK(p.store(List::only, " 5\n0x10\t7 ") == 0);
+    CHECK(p.store(List::only, std::string_view(" 5\n0x10\t+7\0", 11)) == 0);
     CHECK(p.text(List::only) == "5\n7\n16\n");
+    CHECK(p.store(List::only, "0b11") == -EINVAL);
     CHECK(p.text(List::except).empty());
     CHECK(p.store(List::only, "8 x") == -EINVAL);
     CHECK(p.store(List::only, "-1") == -EINVAL);
@@ -58,6 +59,10 @@ TEST_CASE("lists of pids: whose events are left out") {
     CHECK_FALSE(p.ignores(plain, record(2), 1));
     CHECK(p.ignores(switches, record(5), 5));
     CHECK_FALSE(p.ignores(switches, record(1), 5));
+    // Of a switch both must be missing in the one list, or both stand in the other.
+    p.store(List::only, "5");
+    CHECK_FALSE(p.ignores(switches, record(5), 1));
+    CHECK(p.ignores(switches, record(2), 1));
 }
 
 TEST_CASE("event-fork: children are listed, freed tasks no longer") {
@@ -75,6 +80,13 @@ TEST_CASE("event-fork: children are listed, freed tasks no longer") {
     p.freed(5);
     CHECK(p.text(List::only) == "50\n");
     CHECK(p.text(List::except) == "6\n60\n");
+    // With its last task a list does not go away: nobody is listed now.
+    const Call plain("syscalls", "sys_enter_getppid", "pid");
+    p.freed(50);
+    CHECK(p.text(List::only).empty());
+    CHECK(p.ignores(plain, record(1), 1));
+    CHECK(p.store(List::only, " ") == 0);
+    CHECK_FALSE(p.ignores(plain, record(1), 1));
 }
 
 } // namespace event_pids_test

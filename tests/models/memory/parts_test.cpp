@@ -85,34 +85,6 @@ TEST_CASE("the older of two random lines is replaced: the newest seldom, the old
     }
 }
 
-TEST_CASE("a bimodal cache gives up the first line that is not near, and when all are, the first", "[memory]") {
-    TagArray a({4 * 64 * 4, 4, 64, Replacement::bimodal});
-    const auto put = [&](std::uint64_t pline, bool near) {
-        CacheLine& l = a.victim(pline, 0);
-        const std::uint64_t gone = l.pline;
-        a.replace(l, {.pline = pline, .state = CacheLine::State::exclusive, .near = near});
-        return gone;
-    };
-    for (std::uint64_t p : {0, 4, 8, 12}) CHECK(put(p, p != 8) == CacheLine{}.pline);
-    CHECK(put(16, false) == 8); // one that is far makes room for the next
-    CHECK(put(20, false) == 16);
-    CHECK(put(24, true) == 20);
-    CHECK(put(28, false) == 0); // all were near: now none is
-    CHECK(put(32, true) == 28);
-    CHECK(put(36, true) == 4);
-    a.drop(*a.find(32));
-    CHECK(put(40, true) == CacheLine{}.pline);
-}
-
-TEST_CASE("of the lines that come new into a set of a bimodal cache, one in sixteen is near", "[memory]") {
-    TagArray a({4 * 64 * 4, 4, 64, Replacement::bimodal});
-    for (std::uint64_t set : {0, 1}) {
-        unsigned near = 0;
-        for (unsigned n = 0; n < 10 * TagArray::kNearOneIn; ++n) near += a.near_by_turn(set + 4 * n);
-        CHECK(near == 10);
-    }
-}
-
 TEST_CASE("odd cache geometries are refused", "[memory]") {
     CHECK_THROWS(TagArray({3 * 64 * 4, 4, 64}));
     CHECK_THROWS(TagArray({4096, 4, 32}));
