@@ -271,8 +271,8 @@ void add_event_pids(AttrFs& fs, const FtracePtr& f) {
     using List = ke::EventPids::List;
     const auto pids = [f]() -> ke::EventPids& { return f->k.perf().trace_events().pids(); };
     for (const auto& [name, list] : {std::pair{"set_event_pid", List::only}, {"set_event_notrace_pid", List::except}})
-        fs.add_file(name, kReadWrite, show([pids, list] { return pids().text(list); }),
-                    [pids, list](std::string_view text) -> std::int64_t {
+        fs.add_file(name, kReadWrite, show([pids, list = list] { return pids().text(list); }),
+                    [pids, list = list](std::string_view text) -> std::int64_t {
                         if (ke::is_truncated(text)) pids().clear(list);
                         const int error = pids().store(list, text);
                         return error ? error : static_cast<std::int64_t>(text.size());
