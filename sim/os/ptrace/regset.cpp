@@ -36,7 +36,7 @@ int gpr_get(Kernel& k, Task& t, Bytes& out) {
     g.sp = u.sp;
     g.pc = u.pc;
     g.pstate = (u.nzcv & kFlags) | (t.pt_regs.pstate & (spsr::SS | kKept));
-    std::memcpy(out.data(), &g, out.size());
+    std::copy_n(reinterpret_cast<const std::uint8_t*>(&g), out.size(), out.begin());
     return 0;
 }
 
@@ -76,7 +76,7 @@ int fpr_get(Kernel& k, Task& t, Bytes& out) {
     std::copy_n(u.v, 32, f.v);
     f.fpsr = u.fpsr;
     f.fpcr = u.fpcr;
-    std::memcpy(out.data(), &f, out.size());
+    std::copy_n(reinterpret_cast<const std::uint8_t*>(&f), out.size(), out.begin());
     return 0;
 }
 
@@ -100,20 +100,20 @@ int tls_get(Kernel& k, Task& t, Bytes& out) {
     UserContext u;
     k.read_user_context(t, u);
     const std::uint64_t tls[2] = {u.tpidr_el0, 0};
-    std::memcpy(out.data(), tls, out.size());
+    std::copy_n(reinterpret_cast<const std::uint8_t*>(tls), out.size(), out.begin());
     return 0;
 }
 int tls_set(Kernel& k, Task& t, const Bytes& in) {
     UserContext u;
     k.read_user_context(t, u);
-    std::memcpy(&u.tpidr_el0, in.data(), std::min(in.size(), sizeof u.tpidr_el0));
+    std::copy_n(in.begin(), std::min(in.size(), sizeof u.tpidr_el0), reinterpret_cast<std::uint8_t*>(&u.tpidr_el0));
     k.write_user_context(t, u);
     return 0;
 }
 
 int system_call_get(Kernel&, Task& t, Bytes& out) {
     const std::int32_t nr = t.syscall_nr;
-    std::memcpy(out.data(), &nr, out.size());
+    std::copy_n(reinterpret_cast<const std::uint8_t*>(&nr), out.size(), out.begin());
     return 0;
 }
 int system_call_set(Kernel&, Task& t, const Bytes& in) {
@@ -123,12 +123,12 @@ int system_call_set(Kernel&, Task& t, const Bytes& in) {
 
 int tagged_addr_get(Kernel&, Task& t, Bytes& out) {
     const std::uint64_t ctrl = t.tagged_addr ? PR_TAGGED_ADDR_ENABLE : 0;
-    std::memcpy(out.data(), &ctrl, out.size());
+    std::copy_n(reinterpret_cast<const std::uint8_t*>(&ctrl), out.size(), out.begin());
     return 0;
 }
 int tagged_addr_set(Kernel&, Task& t, const Bytes& in) {
     std::uint64_t ctrl = t.tagged_addr ? PR_TAGGED_ADDR_ENABLE : 0;
-    std::memcpy(&ctrl, in.data(), std::min(in.size(), sizeof ctrl));
+    std::copy_n(in.begin(), std::min(in.size(), sizeof ctrl), reinterpret_cast<std::uint8_t*>(&ctrl));
     if (ctrl & ~std::uint64_t{PR_TAGGED_ADDR_ENABLE}) return -EINVAL;
     t.tagged_addr = ctrl;
     return 0;
