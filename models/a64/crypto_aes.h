@@ -80,12 +80,13 @@ void exec_mix(CpuState& s, const Insn& i) {
 }
 
 #if defined(__x86_64__)
+#define RK_TARGET_AES [[gnu::target("aes")]]
 /// The host has AES instructions. Which bodies run depends on it, results do not.
 inline bool host_has_aes() { return __builtin_cpu_supports("aes"); }
 
 /// The host's last round without its key is what Arm's round is after its key.
 template <bool decrypts>
-[[gnu::target("aes")]] void exec_round_hw(CpuState& s, const Insn& i) {
+RK_TARGET_AES void exec_round_hw(CpuState& s, const Insn& i) {
     auto* const text = reinterpret_cast<__m128i*>(s.v[i.rd].b);
     const __m128i keyed = _mm_xor_si128(*text, *reinterpret_cast<const __m128i*>(s.v[i.rn].b));
     const __m128i none = _mm_setzero_si128();
@@ -93,12 +94,13 @@ template <bool decrypts>
 }
 /// The host mixes columns within a round only: what the last inverse round does before it undoes the rest.
 template <bool decrypts>
-[[gnu::target("aes")]] void exec_mix_hw(CpuState& s, const Insn& i) {
+RK_TARGET_AES void exec_mix_hw(CpuState& s, const Insn& i) {
     const __m128i in = *reinterpret_cast<const __m128i*>(s.v[i.rn].b), none = _mm_setzero_si128();
     *reinterpret_cast<__m128i*>(s.v[i.rd].b) =
         decrypts ? _mm_aesimc_si128(in) : _mm_aesenc_si128(_mm_aesdeclast_si128(in, none), none);
 }
 #else
+#define RK_TARGET_AES
 inline bool host_has_aes() { return false; }
 template <bool decrypts>
 inline constexpr auto exec_round_hw = exec_round<decrypts>;

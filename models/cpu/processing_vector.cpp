@@ -13,12 +13,6 @@ namespace {
 
 using namespace a64;
 
-#if defined(__x86_64__)
-#define RK_TARGET_AES [[gnu::target("aes")]]
-#else
-#define RK_TARGET_AES
-#endif
-
 using Quick = bool (*)(CpuState&, const Insn&);
 
 /// kQuick: false if it has done nothing.

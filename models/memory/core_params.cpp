@@ -81,7 +81,7 @@ CoreMemoryParams cortex_a76_memory() {
                   .l1_ahead_apart = 4,   // est.
                   .l2_ahead_apart = 12}; // M: a walk by seven lines takes 22.6 cycles a step, and 2.1 L2D_CACHE
     // M: a walk by seven lines (docs/fidelity.md) counts 1.00 L1D_CACHE a step, its table walks apart, and 0.42 L1D_CACHE_REFILL:
-    // with this 0.38, without 0. The N1's guide has walks among the accesses of the L2.
+    // with this 0.39, without 0. The N1's guide has walks among the accesses of the L2.
     p.walks_skip_l1d = true;
     p.late_prefetch_is_refill = true;
     // TRM A6.2.6: a high proportion of stores that hit ends it; how high, est.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel access to user memory: through the page tables, with faults resolved where that is allowed.
 #include "sim/os/kernel.h"
+#include "sim/os/process/tagged_addr.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -14,15 +15,13 @@ constexpr std::uint64_t kTaskSize = 1ull << 48;
 constexpr auto kFault = AddressSpace::FaultBy::kernel;
 /// Copy loops move 16 bytes per instruction pair.
 constexpr std::uint32_t copy_cost(std::size_t n) { return static_cast<std::uint32_t>(12 + n / 8); }
-/// Without the top byte, which the processor ignores in user addresses.
-constexpr std::uint64_t untagged(std::uint64_t address) { return address & 0x00ff'ffff'ffff'ffffull; }
 /// A word is moved in place.
 constexpr std::size_t kInline = 8;
 } // namespace
 
 bool Kernel::access_ok(std::uint64_t addr, std::uint64_t n) {
     // The kernel takes tagged addresses only from whom has asked for it (PR_SET_TAGGED_ADDR_CTRL).
-    if (cur().tagged_addr) addr = untagged(addr);
+    if (cur().tagged_addr) addr = untagged_addr(addr);
     return addr <= kTaskSize && n <= kTaskSize - addr;
 }
 
@@ -63,7 +62,7 @@ bool Kernel::copy_from_user(void* to, std::uint64_t from, std::size_t n) {
 int Kernel::move_in(void* to, std::uint64_t from, std::size_t n) {
     if (!n) return 0;
     if (!access_ok(from, n) || !cur().as) return -EFAULT;
-    from = untagged(from);
+    from = untagged_addr(from);
     charge(copy_cost(n));
     watch_user_access(from, n, false);
     auto* out = static_cast<std::uint8_t*>(to);
@@ -90,7 +89,7 @@ bool Kernel::copy_to_user(std::uint64_t to, const void* from, std::size_t n) {
 int Kernel::move_out(std::uint64_t to, const void* from, std::size_t n) {
     if (!n) return 0;
     if (!access_ok(to, n) || !cur().as) return -EFAULT;
-    to = untagged(to);
+    to = untagged_addr(to);
     charge(copy_cost(n));
     watch_user_access(to, n, true);
     auto* in = static_cast<const std::uint8_t*>(from);
@@ -106,7 +105,7 @@ int Kernel::move_out(std::uint64_t to, const void* from, std::size_t n) {
 int Kernel::get_string(std::uint64_t from, std::string& out, std::size_t max) {
     out.clear();
     if (!access_ok(from, 1)) return -EFAULT;
-    from = untagged(from);
+    from = untagged_addr(from);
     while (out.size() < max) {
         if (!access_ok(from, 1) || !cur().as) return -EFAULT;
         const std::size_t part = std::min<std::size_t>(max - out.size(), kPageSize - (from & ~kPageMask));
@@ -139,7 +138,7 @@ std::string Kernel::strndup_user(std::uint64_t from, std::size_t max, int& error
 
 std::size_t Kernel::copy_from_user_nofault(void* to, std::uint64_t from, std::size_t n) {
     if (!access_ok(from, n) || !cur().as) return 0;
-    from = untagged(from);
+    from = untagged_addr(from);
     watch_user_access(from, n, false);
     auto* out = static_cast<std::uint8_t*>(to);
     std::size_t done = 0;
@@ -154,7 +153,7 @@ std::size_t Kernel::copy_from_user_nofault(void* to, std::uint64_t from, std::si
 
 bool Kernel::copy_to_user_nofault(std::uint64_t to, const void* from, std::size_t n) {
     if (!access_ok(to, n) || !cur().as) return false;
-    to = untagged(to);
+    to = untagged_addr(to);
     watch_user_access(to, n, true);
     auto* in = static_cast<const std::uint8_t*>(from);
     return for_each_part(*this, *cur().as, to, n, true, std::nullopt,

@@ -3,6 +3,7 @@
 
 #include "models/cpu_a55/core_a55.h"
 #include "models/cpu_a76/core_a76.h"
+#include "models/gic/registers.h"
 #include "sim/soc/pmu_nodes.h"
 
 #include <fmt/format.h>
@@ -188,7 +189,7 @@ const std::array kKeys{
                                "interrupts of the PMU nodes instead of pmu.intid: 260,261;264 (nodes by ;)"),
     member<&M::pmu_interrupt_affinity>("pmu.interrupt_affinity", Kind::node_lists, 0, 200,
                                        "the nodes' interrupt-affinity: the CPU of each interrupt, ? is a bad phandle"),
-    member<&M::pmu_spi>("pmu.spi", Kind::integer, 0, 504,
+    member<&M::pmu_spi>("pmu.spi", Kind::integer, 0, gic::kIntids - ke::kMaxCpus,
                         "wires CPU n's PMU to the shared interrupt INTID + n; 0: to PPI 7, as in the RK3588"),
     ConfigKey{"kernel.hz", Kind::integer, 0, 0, kHz, "CONFIG_HZ, ticks a second", get_member<&M::hz>,
               set_member<&M::hz>},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/soc/pmu_nodes.h"
 
+#include "models/gic/registers.h"
+
 #include <algorithm>
 #include <charconv>
 
@@ -8,8 +10,7 @@ namespace rkperf::soc {
 
 namespace {
 
-/// A number of the machine description is at most this.
-constexpr int kLargest = 1019;
+constexpr int kLargest = static_cast<int>(gic::kIntids) - 1;
 
 std::optional<int> parse_item(std::string_view text) {
     if (text == "?") return ke::PmuNode::kBadPhandle;

@@ -4,6 +4,7 @@
 #include "sim/os/fs/procfs.h"
 #include "sim/os/kernel.h"
 #include "sim/os/ns/pid_namespace.h"
+#include "sim/os/process/process.h"
 #include "sim/os/ptrace/ptrace.h"
 
 #include <linux/prctl.h>
@@ -86,11 +87,7 @@ void proc_map_line(const AddressSpace& as, const Vma& v, std::string& out) {
 
 int proc_stat_text(Kernel& k, Task& t, bool whole, const PidNamespace* ns, std::string& out) {
     const Process& p = *t.process;
-    std::uint64_t utime = t.utime, stime = t.stime, min = t.min_flt, maj = t.maj_flt;
-    if (whole) {
-        utime = p.exited.utime, stime = p.exited.stime, min = p.exited.min_flt, maj = p.exited.maj_flt;
-        for (const Task* x : p.threads) utime += x->utime, stime += x->stime, min += x->min_flt, maj += x->maj_flt;
-    }
+    const Rusage used = whole ? usage_of(p) : t.usage(), children = whole ? p.reaped : Rusage{};
     const AddressSpace* as = t.as.get();
     const bool look = ptrace_may_access(k.cur(), t, PtraceMode::fscreds);
     const auto addr = [&](std::uint64_t v) { return as && look ? static_cast<ull>(v) : 0ull; };
@@ -98,13 +95,13 @@ int proc_stat_text(Kernel& k, Task& t, bool whole, const PidNamespace* ns, std::
                         caught = p.sighand ? sigset_of(*p.sighand, 2) : 0;
     const bool rt = t.se.policy == 1 || t.se.policy == 2;
     append(out, "%d (%s) %c %d %d %d 0 -1 %u %llu %llu %llu %llu ", shown(ns, t.pid), comm_of(t).c_str(),
-           state_of(t).letter, parent_of(ns, t), shown(ns, p.pgid), shown(ns, p.sid), 0x400000u, static_cast<ull>(min),
-           static_cast<ull>(whole ? p.reaped.min_flt : 0), static_cast<ull>(maj),
-           static_cast<ull>(whole ? p.reaped.maj_flt : 0));
-    append(out, "%llu %llu %lld %lld %d %d %zu 0 %llu %llu %llu %llu ", static_cast<ull>(utime / kTick),
-           static_cast<ull>(stime / kTick), static_cast<long long>(whole ? p.reaped.utime / kTick : 0),
-           static_cast<long long>(whole ? p.reaped.stime / kTick : 0), rt ? -1 - t.se.rt_priority : 20 + t.se.nice,
-           t.se.nice, p.threads.size(), static_cast<ull>(t.start_time_ns / kTick),
+           state_of(t).letter, parent_of(ns, t), shown(ns, p.pgid), shown(ns, p.sid), 0x400000u,
+           static_cast<ull>(used.min_flt), static_cast<ull>(children.min_flt), static_cast<ull>(used.maj_flt),
+           static_cast<ull>(children.maj_flt));
+    append(out, "%llu %llu %lld %lld %d %d %zu 0 %llu %llu %llu %llu ", static_cast<ull>(used.utime / kTick),
+           static_cast<ull>(used.stime / kTick), static_cast<long long>(children.utime / kTick),
+           static_cast<long long>(children.stime / kTick), rt ? -1 - t.se.rt_priority : 20 + t.se.nice, t.se.nice,
+           p.threads.size(), static_cast<ull>(t.start_time_ns / kTick),
            as ? static_cast<ull>(as->total_vm() * kPageSize) : 0ull, as ? static_cast<ull>(as->rss()) : 0ull,
            static_cast<ull>(p.rlimits[5].cur));
     append(out, "%llu %llu %llu 0 0 %llu %llu %llu %llu %d 0 0 %d %d %d %d 0 0 0 ", addr(as ? as->start_code : 0),

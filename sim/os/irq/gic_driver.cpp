@@ -10,7 +10,7 @@ namespace rkperf::os {
 
 namespace {
 // GICD and GICR registers this driver uses (GICv3 architecture, IHI 0069, chapter 12).
-constexpr std::uint64_t GICD_CTLR = 0x0000, GICR_WAKER = 0x0014, GICR_SGI = 0x10000;
+constexpr std::uint64_t GICD_CTLR = 0x0000, GICD_TYPER = 0x0004, GICR_WAKER = 0x0014, GICR_SGI = 0x10000;
 constexpr std::uint64_t GICR_IGROUPR0 = GICR_SGI + 0x0080, GICR_ISENABLER0 = GICR_SGI + 0x0100,
                         GICR_ICENABLER0 = GICR_SGI + 0x0180, GICR_IPRIORITYR = GICR_SGI + 0x0400;
 constexpr std::uint64_t GICD_IGROUPR = 0x0080, GICD_ISENABLER = 0x0100, GICD_ICENABLER = 0x0180,
@@ -19,7 +19,7 @@ constexpr std::uint64_t kCtlrEnableGrp1 = 1u << 1, kCtlrAre = 1u << 4;
 constexpr std::uint64_t kDefaultPriority = 0xa0a0a0a0;
 constexpr std::uint64_t kNmiPriority = 0x20;
 constexpr std::uint64_t kPsrISet = 0x10; // in ICC_PMR_EL1: PSTATE.I masks
-constexpr unsigned kSpurious = 1020, kFirstPpi = 16, kFirstSpi = 32, kSpis = 480;
+constexpr unsigned kSpurious = 1020, kFirstPpi = 16, kFirstSpi = 32;
 } // namespace
 
 void GicDriver::init_distributor() { os_.mmio_write(os_.config().gicd_base + GICD_CTLR, kCtlrEnableGrp1 | kCtlrAre); }
@@ -67,8 +67,15 @@ void GicDriver::prepare_percpu_nmi(unsigned intid) {
     set_priority(rd + GICR_IPRIORITYR, intid, kNmiPriority);
 }
 
+/// Whether the distributor has it.
+bool GicDriver::is_shared(unsigned intid) {
+    constexpr std::uint64_t kITLinesNumber = 0x1f;
+    return intid >= kFirstSpi &&
+           intid < 32 * ((os_.mmio_read(os_.config().gicd_base + GICD_TYPER) & kITLinesNumber) + 1);
+}
+
 int GicDriver::set_affinity(unsigned intid, int cpu) {
-    if (intid < kFirstSpi || intid >= kFirstSpi + kSpis) return -EINVAL;
+    if (!is_shared(intid)) return -EINVAL;
     os_.mmio_write(os_.config().gicd_base + GICD_IROUTER + std::uint64_t{8} * intid,
                    std::uint64_t{static_cast<unsigned>(cpu)} << 8); // Aff1
     return 0;
@@ -76,7 +83,7 @@ int GicDriver::set_affinity(unsigned intid, int cpu) {
 
 int GicDriver::request_shared(unsigned intid, std::string_view name, std::function<bool(ke::PtRegs&)> handler,
                               bool nmi) {
-    if (intid < kFirstSpi || intid >= kFirstSpi + kSpis) return -EINVAL;
+    if (!is_shared(intid)) return -EINVAL;
     for (const Irq& i : irqs_)
         if (i.intid == intid) return -EBUSY;
     const std::uint64_t gicd = os_.config().gicd_base;

@@ -72,6 +72,7 @@ class GicDriver {
     }
 
   private:
+    bool is_shared(unsigned intid);
     void set_priority(std::uint64_t registers, unsigned intid, std::uint64_t priority);
     void dispatch(unsigned intid, ke::PtRegs& regs);
     void handle_one(unsigned intid, ke::PtRegs& regs);

@@ -100,8 +100,8 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     std::int64_t brk(std::uint64_t addr);
     std::int64_t msync(std::uint64_t addr, std::uint64_t length, int flags);
     std::int64_t mincore(std::uint64_t addr, std::uint64_t length, std::uint64_t vec);
-    /// `populate`: brings the pages in (not with MLOCK_ONFAULT). `limited`: RLIMIT_MEMLOCK is still to be asked.
-    std::int64_t mlock(std::uint64_t addr, std::uint64_t length, bool lock, bool populate, bool limited = true);
+    /// `bring_in`: all pages at once (not with MLOCK_ONFAULT). `limited`: RLIMIT_MEMLOCK is still to be asked.
+    std::int64_t mlock(std::uint64_t addr, std::uint64_t length, bool lock, bool bring_in, bool limited = true);
     /// __oom_reap_task_mm: the private pages of a process that is being killed go at once.
     void reap();
 
@@ -178,6 +178,8 @@ class AddressSpace : public ke::UprobeMm, public std::enable_shared_from_this<Ad
     bool may_lock(std::uint64_t pages) const;
     /// The end of a locked mapping that mremap has just made: it is locked, and brought in.
     void lock_grown(std::uint64_t from, std::uint64_t to);
+    /// Brings in what is not there of a part of one mapping, up to the first page that cannot be.
+    void populate(std::uint64_t from, std::uint64_t to);
     Iter split(Iter it, std::uint64_t at); ///< returns the upper part
     void remove_range(std::uint64_t start, std::uint64_t end);
     /// Both take effect at once and return what they cost, in instructions.

@@ -123,10 +123,7 @@ std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int pr
     const Iter it = insert(std::move(v));
     os_.perf().perf_event_mmap(info(it->second));
     tell_uprobes(it->second);
-    if (bring_in && prot != PROT_NONE && !it->second.ops)
-        for (std::uint64_t a = start; a < start + len; a += kPageSize)
-            if (!lookup(a, false) && handle_fault(a, prot & PROT_WRITE && !shared, false, FaultBy::populate).signal)
-                break;
+    if (bring_in) populate(start, start + len);
     return static_cast<std::int64_t>(start);
 }
 
@@ -288,10 +285,16 @@ std::int64_t AddressSpace::mremap(std::uint64_t old_addr, std::uint64_t old_len,
 void AddressSpace::lock_grown(std::uint64_t from, std::uint64_t to) {
     if (from >= to) return;
     locked_vm += (to - from) >> kPageShift;
+    populate(from, to);
+}
+
+void AddressSpace::populate(std::uint64_t from, std::uint64_t to) {
     const Vma* v = find(from);
-    const bool writable = v->prot & PROT_WRITE, shared = v->map_flags & MAP_SHARED;
-    for (std::uint64_t a = from; v->prot && a < to; a += kPageSize)
-        if (!lookup(a, writable)) handle_fault(a, writable && !shared, false, FaultBy::populate);
+    if (!v || !v->prot || v->ops) return;
+    // What is shared is not written to before its program does.
+    const bool write = v->prot & PROT_WRITE && !(v->map_flags & MAP_SHARED);
+    for (std::uint64_t a = from; a < to; a += kPageSize)
+        if (!lookup(a, write) && handle_fault(a, write, false, FaultBy::populate).signal) return;
 }
 
 std::int64_t AddressSpace::move_mapping(std::uint64_t old_addr, std::uint64_t old_len, std::uint64_t to,
@@ -490,8 +493,7 @@ std::int64_t AddressSpace::brk(std::uint64_t addr) {
     cur_brk = addr;
     const Iter it = insert(std::move(v));
     os_.perf().perf_event_mmap(info(it->second));
-    for (std::uint64_t a = from; lock_future && !lock_on_fault && a < to; a += kPageSize)
-        handle_fault(a, true, false, FaultBy::populate);
+    if (lock_future && !lock_on_fault) populate(from, to);
     return static_cast<std::int64_t>(addr);
 }
 
@@ -526,7 +528,7 @@ std::int64_t AddressSpace::mincore(std::uint64_t addr, std::uint64_t length, std
     return 0;
 }
 
-std::int64_t AddressSpace::mlock(std::uint64_t addr, std::uint64_t length, bool lock, bool populate, bool limited) {
+std::int64_t AddressSpace::mlock(std::uint64_t addr, std::uint64_t length, bool lock, bool bring_in, bool limited) {
     const ke::MutexGuard mappings(mmap_lock_);
     const std::uint64_t start = addr & kPageMask, end = align_up(addr + length);
     if (end < start) return -EINVAL;
@@ -552,10 +554,8 @@ std::int64_t AddressSpace::mlock(std::uint64_t addr, std::uint64_t length, bool 
         if (lock && !was) v.map_flags |= MAP_LOCKED, locked_vm += n;
         if (!lock && was) v.map_flags &= ~static_cast<std::uint32_t>(MAP_LOCKED), locked_vm -= n;
         const std::uint64_t from = v.start, to = at = v.end;
-        const bool writable = v.prot & PROT_WRITE, shared = v.map_flags & MAP_SHARED, present = populate && v.prot;
         merge(it);
-        for (std::uint64_t a = from; present && a < to; a += kPageSize)
-            if (!lookup(a, writable)) handle_fault(a, writable && !shared, false, FaultBy::populate);
+        if (bring_in) populate(from, to);
     }
     return 0;
 }

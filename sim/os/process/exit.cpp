@@ -84,6 +84,15 @@ void exit_notify(Kernel& k, Task& t) {
 
 } // namespace
 
+Rusage usage_of(const Process& p) {
+    Rusage u = p.exited;
+    for (const Task* x : p.threads) {
+        if (!x->exiting) u += x->usage();
+        if (x->as) u.maxrss = std::max(u.maxrss, x->as->hiwater_rss());
+    }
+    return u;
+}
+
 void release_task(Kernel& k, Task& t) {
     Process& p = *t.process;
     const std::shared_ptr<Process> keep = t.process;
@@ -307,8 +316,7 @@ class Waiter {
         // Its number goes with it.
         result_ = {pid_vnr(me_, c.pid), cp.group_exit ? cp.group_exit_code : c.exit_code, 0, c.cred.uid};
         const bool whole = cp.leader == &c;
-        result_.usage = whole ? cp.exited : c.usage();
-        result_.usage += cp.reaped; // RUSAGE_BOTH
+        result_.usage = both(cp);
         const int sig = result_.status & 0x7f;
         result_.code = !sig ? cld::exited : result_.status & 0x80 ? cld::dumped : cld::killed;
         out = result_.pid;
@@ -322,20 +330,16 @@ class Waiter {
         }
         if (whole) {
             Process& mine = *me_.process;
-            mine.reaped += cp.exited;
-            mine.reaped += cp.reaped;
+            mine.reaped += both(cp);
         }
         release_task(k_, c);
         return true;
     }
 
-    /// RUSAGE_BOTH of a child that goes on living.
-    static Rusage so_far(const Task& c) {
-        Rusage u = c.process->exited;
-        for (const Task* x : c.process->threads)
-            if (!x->exiting) u += x->usage();
-        u += c.process->reaped;
-        if (c.as) u.maxrss = std::max(u.maxrss, c.as->hiwater_rss());
+    /// RUSAGE_BOTH, of the whole process even for one thread.
+    static Rusage both(const Process& p) {
+        Rusage u = usage_of(p);
+        u += p.reaped;
         return u;
     }
 
@@ -349,7 +353,7 @@ class Waiter {
         }
         if (!code || !*code) return false;
         result_ = {pid_vnr(me_, c.pid), *code << 8 | 0x7f, by_ptrace ? cld::trapped : cld::stopped, c.cred.uid,
-                   so_far(c)};
+                   both(*c.process)};
         if (!(options_ & kWnowait)) *code = 0;
         out = result_.pid;
         return true;
@@ -359,7 +363,7 @@ class Waiter {
         Process& cp = *c.process;
         if (!(options_ & kWcontinued) || !cp.stop_continued) return false;
         if (!(options_ & kWnowait)) cp.stop_continued = false;
-        result_ = {pid_vnr(me_, c.pid), 0xffff, cld::continued, c.cred.uid, so_far(c)};
+        result_ = {pid_vnr(me_, c.pid), 0xffff, cld::continued, c.cred.uid, both(*c.process)};
         out = result_.pid;
         return true;
     }

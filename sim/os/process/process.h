@@ -27,6 +27,9 @@ std::int64_t do_clone(Kernel& k, Task& t, const CloneArgs& a);
 
 /// wait4 and waitid. type: P_ALL 0, P_PID 1, P_PGID 2, with `id` as in the initial pid namespace; the result's pid and the
 /// returned one are as the caller's namespace has them.
+/// RUSAGE_SELF of a process: its threads, living and ended; the most memory it had.
+Rusage usage_of(const Process& p);
+
 struct WaitResult {
     int pid{}, status{}, code{};
     std::uint32_t uid{};

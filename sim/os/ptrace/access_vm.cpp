@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of other tasks: ptrace's words, /proc/PID/mem, process_vm_readv and process_vm_writev.
+#include "sim/os/process/tagged_addr.h"
 #include "sim/os/ptrace/ptrace.h"
 #include "sim/os/syscall/tables.h"
 
@@ -91,8 +92,7 @@ constexpr SyscallRow kRows[] = {
 
 std::size_t access_remote_vm(Kernel& k, std::shared_ptr<AddressSpace> as, std::uint64_t addr,
                              std::span<std::uint8_t> buffer, bool write, bool force) {
-    constexpr std::uint64_t kTag = 0xffull << 56;
-    if (!(addr >> 55 & 1)) addr &= ~kTag;
+    addr = untagged_addr(addr);
     std::size_t done = 0;
     while (done < buffer.size()) {
         const std::uint64_t at = addr + done;

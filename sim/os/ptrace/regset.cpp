@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Register sets of a stopped task, by ELF note (arch/arm64/kernel/ptrace.c, user_aarch64_view).
 #include "kernel_events/hw_breakpoint.h"
+#include "sim/os/process/tagged_addr.h"
 #include "sim/os/ptrace/ptrace.h"
 
-#include <linux/prctl.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -20,6 +20,17 @@ constexpr std::uint64_t kFlags = 0xf0000000, kModeMask = 0x1f, kDaif = 0x3c0;
 constexpr std::uint64_t kKept = 0x03001c00;
 
 using Bytes = std::vector<std::uint8_t>;
+
+/// Of a set as much as was asked for; of what is written as much as there is, the rest stays.
+template <class T>
+void give(const T& set, Bytes& out) {
+    std::copy_n(reinterpret_cast<const std::uint8_t*>(&set), std::min(out.size(), sizeof set), out.begin());
+}
+template <class T>
+void take(const Bytes& in, T& set) {
+    std::copy_n(in.begin(), std::min(in.size(), sizeof set), reinterpret_cast<std::uint8_t*>(&set));
+}
+
 /// Instructions beyond the system call and the copy (measured with NT_PRSTATUS: 2068 and 1517 in all).
 constexpr std::uint32_t kGetCost = 850, kSetCost = 300;
 
@@ -36,7 +47,7 @@ int gpr_get(Kernel& k, Task& t, Bytes& out) {
     g.sp = u.sp;
     g.pc = u.pc;
     g.pstate = (u.nzcv & kFlags) | (t.pt_regs.pstate & (spsr::SS | kKept));
-    std::copy_n(reinterpret_cast<const std::uint8_t*>(&g), out.size(), out.begin());
+    give(g, out);
     return 0;
 }
 
@@ -76,7 +87,7 @@ int fpr_get(Kernel& k, Task& t, Bytes& out) {
     std::copy_n(u.v, 32, f.v);
     f.fpsr = u.fpsr;
     f.fpcr = u.fpcr;
-    std::copy_n(reinterpret_cast<const std::uint8_t*>(&f), out.size(), out.begin());
+    give(f, out);
     return 0;
 }
 
@@ -100,38 +111,35 @@ int tls_get(Kernel& k, Task& t, Bytes& out) {
     UserContext u;
     k.read_user_context(t, u);
     const std::uint64_t tls[2] = {u.tpidr_el0, 0};
-    std::copy_n(reinterpret_cast<const std::uint8_t*>(tls), out.size(), out.begin());
+    give(tls, out);
     return 0;
 }
 int tls_set(Kernel& k, Task& t, const Bytes& in) {
     UserContext u;
     k.read_user_context(t, u);
-    std::copy_n(in.begin(), std::min(in.size(), sizeof u.tpidr_el0), reinterpret_cast<std::uint8_t*>(&u.tpidr_el0));
+    take(in, u.tpidr_el0);
     k.write_user_context(t, u);
     return 0;
 }
 
 int system_call_get(Kernel&, Task& t, Bytes& out) {
     const std::int32_t nr = t.syscall_nr;
-    std::copy_n(reinterpret_cast<const std::uint8_t*>(&nr), out.size(), out.begin());
+    give(nr, out);
     return 0;
 }
 int system_call_set(Kernel&, Task& t, const Bytes& in) {
-    if (!in.empty()) std::memcpy(&t.syscall_nr, in.data(), sizeof(std::int32_t));
+    take(in, t.syscall_nr);
     return 0;
 }
 
 int tagged_addr_get(Kernel&, Task& t, Bytes& out) {
-    const std::uint64_t ctrl = t.tagged_addr ? PR_TAGGED_ADDR_ENABLE : 0;
-    std::copy_n(reinterpret_cast<const std::uint8_t*>(&ctrl), out.size(), out.begin());
+    give(get_tagged_addr_ctrl(t), out);
     return 0;
 }
 int tagged_addr_set(Kernel&, Task& t, const Bytes& in) {
-    std::uint64_t ctrl = t.tagged_addr ? PR_TAGGED_ADDR_ENABLE : 0;
-    std::copy_n(in.begin(), std::min(in.size(), sizeof ctrl), reinterpret_cast<std::uint8_t*>(&ctrl));
-    if (ctrl & ~std::uint64_t{PR_TAGGED_ADDR_ENABLE}) return -EINVAL;
-    t.tagged_addr = ctrl;
-    return 0;
+    std::uint64_t ctrl = get_tagged_addr_ctrl(t);
+    take(in, ctrl);
+    return set_tagged_addr_ctrl(t, ctrl);
 }
 
 /// NT_ARM_HW_BREAK and NT_ARM_HW_WATCH: struct user_hwdebug_state, slots that do not exist read as zeros.

@@ -5,6 +5,7 @@
 #include "kernel_events/debug_monitors.h"
 #include "kernel_events/trace/tracepoints.h"
 #include "sim/os/exec/id_registers.h"
+#include "sim/os/process/tagged_addr.h"
 #include "sim/os/ptrace/ptrace.h"
 #include "sim/os/signal/signals.h"
 #include "sim/os/syscall/tables.h"
@@ -89,9 +90,7 @@ void do_syscall(Kernel& k, Task& t) {
 
 void do_fault(Kernel& k, Task& t, bool exec) {
     const a64::Fault fault = k.user().fault;
-    // Without its tag, if it is in the lower half: bit 55 tells.
-    constexpr std::uint64_t kTag = 0xffull << 56;
-    const std::uint64_t addr = exec ? k.user().pc : fault.addr >> 55 & 1 ? fault.addr : fault.addr & ~kTag;
+    const std::uint64_t addr = exec ? k.user().pc : untagged_addr(fault.addr);
     if ((fault.status & 0x3f) == 0x21) {
         t.fault_address = fault.addr;
         t.fault_code = 0x92000000ull | (fault.write ? 0x40 : 0) | fault.status;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/os/kernel.h"
+#include "sim/os/process/tagged_addr.h"
 #include "sim/os/syscall/tables.h"
 
 #include <sys/mman.h>
@@ -19,30 +20,33 @@ std::int64_t sys_mmap(Kernel&, Task& t, const SyscallArgs& a) {
     return t.as->mmap(a[0], a[1], static_cast<int>(a[2]), flags, file, a[5]);
 }
 
-/// untagged_addr: calls that only name existing mappings take tagged addresses from everybody.
-constexpr std::uint64_t untagged(std::uint64_t addr) { return addr >> 55 & 1 ? addr : addr & 0x00ff'ffff'ffff'ffffull; }
+// Calls that only name existing mappings take tagged addresses from everybody.
 
-std::int64_t sys_munmap(Kernel&, Task& t, const SyscallArgs& a) { return t.as->munmap(untagged(a[0]), a[1]); }
+std::int64_t sys_munmap(Kernel&, Task& t, const SyscallArgs& a) { return t.as->munmap(untagged_addr(a[0]), a[1]); }
 std::int64_t sys_mprotect(Kernel&, Task& t, const SyscallArgs& a) {
-    return t.as->mprotect(untagged(a[0]), a[1], static_cast<int>(a[2]));
+    return t.as->mprotect(untagged_addr(a[0]), a[1], static_cast<int>(a[2]));
 }
 std::int64_t sys_mremap(Kernel&, Task& t, const SyscallArgs& a) {
-    return t.as->mremap(untagged(a[0]), a[1], a[2], static_cast<int>(a[3]), a[4]);
+    return t.as->mremap(untagged_addr(a[0]), a[1], a[2], static_cast<int>(a[3]), a[4]);
 }
 std::int64_t sys_madvise(Kernel&, Task& t, const SyscallArgs& a) {
-    return t.as->madvise(untagged(a[0]), a[1], static_cast<int>(a[2]));
+    return t.as->madvise(untagged_addr(a[0]), a[1], static_cast<int>(a[2]));
 }
 std::int64_t sys_brk(Kernel&, Task& t, const SyscallArgs& a) { return t.as->brk(a[0]); }
 std::int64_t sys_msync(Kernel&, Task& t, const SyscallArgs& a) {
-    return t.as->msync(untagged(a[0]), a[1], static_cast<int>(a[2]));
+    return t.as->msync(untagged_addr(a[0]), a[1], static_cast<int>(a[2]));
 }
-std::int64_t sys_mincore(Kernel&, Task& t, const SyscallArgs& a) { return t.as->mincore(untagged(a[0]), a[1], a[2]); }
-std::int64_t sys_mlock(Kernel&, Task& t, const SyscallArgs& a) { return t.as->mlock(untagged(a[0]), a[1], true, true); }
+std::int64_t sys_mincore(Kernel&, Task& t, const SyscallArgs& a) {
+    return t.as->mincore(untagged_addr(a[0]), a[1], a[2]);
+}
+std::int64_t sys_mlock(Kernel&, Task& t, const SyscallArgs& a) {
+    return t.as->mlock(untagged_addr(a[0]), a[1], true, true);
+}
 std::int64_t sys_mlock2(Kernel&, Task& t, const SyscallArgs& a) {
-    return a[2] & ~1ull ? -EINVAL : t.as->mlock(untagged(a[0]), a[1], true, !a[2]);
+    return a[2] & ~1ull ? -EINVAL : t.as->mlock(untagged_addr(a[0]), a[1], true, !a[2]);
 }
 std::int64_t sys_munlock(Kernel&, Task& t, const SyscallArgs& a) {
-    return t.as->mlock(untagged(a[0]), a[1], false, false);
+    return t.as->mlock(untagged_addr(a[0]), a[1], false, false);
 }
 
 std::int64_t lock_all(Task& t, bool lock, bool populate) {

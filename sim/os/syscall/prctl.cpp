@@ -7,6 +7,7 @@
 #include "sim/os/ns/namespaces.h"
 #include "sim/os/process/credentials.h"
 #include "sim/os/process/process.h"
+#include "sim/os/process/tagged_addr.h"
 #include "sim/os/seccomp/seccomp.h"
 #include "sim/os/syscall/tables.h"
 
@@ -129,10 +130,7 @@ std::int64_t io_flusher(Kernel& k, Task& t, const SyscallArgs& a, bool set) {
 
 std::int64_t tagged_addr_ctrl(Task& t, const SyscallArgs& a, bool set) {
     if (!unused(a, set ? 2 : 1)) return -EINVAL;
-    if (!set) return t.tagged_addr ? PR_TAGGED_ADDR_ENABLE : 0;
-    if (a[1] & ~std::uint64_t{PR_TAGGED_ADDR_ENABLE}) return -EINVAL;
-    t.tagged_addr = a[1];
-    return 0;
+    return set ? set_tagged_addr_ctrl(t, a[1]) : static_cast<std::int64_t>(get_tagged_addr_ctrl(t));
 }
 
 std::int64_t thp_disable(Task& t, const SyscallArgs& a, bool set) {

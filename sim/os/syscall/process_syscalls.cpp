@@ -435,18 +435,15 @@ std::int64_t sys_getrusage(Kernel& k, Task& t, const SyscallArgs& a) {
     Rusage u;
     switch (who) {
         case 0: // RUSAGE_SELF
-            u = p.exited;
-            for (const Task* x : p.threads)
-                if (!x->exiting) u += x->usage();
+            u = usage_of(p);
             break;
         case -1: return put_rusage(k, a[1], p.reaped);
         case 1: // RUSAGE_THREAD
             u = t.usage();
-            u.maxrss = p.exited.maxrss;
+            u.maxrss = usage_of(p).maxrss;
             break;
         default: return -EINVAL;
     }
-    u.maxrss = std::max(u.maxrss, t.as->hiwater_rss());
     return put_rusage(k, a[1], u);
 }
 

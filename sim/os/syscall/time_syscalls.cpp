@@ -2,6 +2,7 @@
 #include "kernel_events/trace/tracepoints.h"
 #include "sim/os/exec/vdso.h"
 #include "sim/os/kernel.h"
+#include "sim/os/process/process.h"
 #include "sim/os/signal/signals.h"
 #include "sim/os/syscall/tables.h"
 #include "sim/os/time/posix_timers.h"
@@ -132,11 +133,10 @@ std::int64_t sys_gettimeofday(Kernel& k, Task&, const SyscallArgs& a) {
 }
 std::int64_t sys_times(Kernel& k, Task& t, const SyscallArgs& a) {
     const auto ticks = [](std::uint64_t ns) { return static_cast<std::int64_t>(ns / 10'000'000); };
-    std::uint64_t u = t.process->exited.utime, s = t.process->exited.stime;
     t.account_kernel_time(k.core().now());
-    for (Task* x : t.process->threads)
-        if (!x->exiting) u += x->utime, s += x->stime;
-    const std::int64_t tms[4] = {ticks(u), ticks(s), ticks(t.process->reaped.utime), ticks(t.process->reaped.stime)};
+    const Rusage used = usage_of(*t.process);
+    const std::int64_t tms[4] = {ticks(used.utime), ticks(used.stime), ticks(t.process->reaped.utime),
+                                 ticks(t.process->reaped.stime)};
     if (a[0] && k.put(a[0], tms)) return -EFAULT;
     return ticks(k.time().now_ns());
 }

@@ -3,6 +3,7 @@
 
 #include "kernel_events/trace/tracepoints.h"
 #include "sim/os/kernel.h"
+#include "sim/os/process/process.h"
 #include "sim/os/signal/signals.h"
 
 #include <sys/time.h>
@@ -46,10 +47,8 @@ std::uint64_t read_cpu_clock(Kernel& k, Process& p, Task* t, CpuClock clock) {
         return t->sum_exec_runtime;
     }
     if (is_thread_clock(clock)) return t ? t->utime + (clock == CpuClock::thread_ticks ? t->stime : 0) : 0;
-    std::uint64_t n = clock == CpuClock::process ? p.exited.utime + p.exited.stime : p.exited.utime;
-    for (const Task* x : p.threads)
-        if (!x->exiting) n += clock == CpuClock::process ? x->utime + x->stime : x->utime;
-    return n;
+    const Rusage used = usage_of(p);
+    return clock == CpuClock::process ? used.utime + used.stime : used.utime;
 }
 
 namespace {

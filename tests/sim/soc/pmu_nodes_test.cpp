@@ -20,7 +20,7 @@ std::vector<ke::PmuNode> nodes(const std::vector<ConfigOverride>& sets) {
 TEST_CASE("lists for PMU nodes") {
     CHECK(parse_node_lists("260") == Lists{{260}});
     CHECK(parse_node_lists("260,261;264,?") == Lists{{260, 261}, {264, -1}});
-    for (const char* bad : {"", ",", "1,", ";1", "a", "1 2", "-1", "1020", "1;;2"}) CHECK_FALSE(parse_node_lists(bad));
+    for (const char* bad : {"", ",", "1,", ";1", "a", "1 2", "-1", "512", "1;;2"}) CHECK_FALSE(parse_node_lists(bad));
 }
 
 TEST_CASE("PMU nodes: shapes and interrupts", "[ARMPMU-038]") {

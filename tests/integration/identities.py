@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold among the events of one run, for tests to ask: at each exception level of a group of counters, and of
+whole workloads. Rows for both cores, and for one; names in a text, divided by blanks."""
+
+# (whole, parts): the whole is the sum of the parts
+EQUAL = {
+    "both": [
+        ("MEM_ACCESS", "MEM_ACCESS_RD MEM_ACCESS_WR"), ("L1D_CACHE", "L1D_CACHE_RD L1D_CACHE_WR"),
+        ("L1D_CACHE_REFILL", "L1D_CACHE_REFILL_RD L1D_CACHE_REFILL_WR"),
+        ("L1D_CACHE_REFILL", "L1D_CACHE_REFILL_INNER L1D_CACHE_REFILL_OUTER"), ("L2D_CACHE", "L2D_CACHE_RD L2D_CACHE_WR"),
+        ("L2D_CACHE_REFILL", "L2D_CACHE_REFILL_RD L2D_CACHE_REFILL_WR"), ("L2D_TLB", "L1D_TLB_REFILL L1I_TLB_REFILL"),
+        ("BUS_ACCESS", "BUS_ACCESS_RD BUS_ACCESS_WR"), ("LDST_SPEC", "LD_SPEC ST_SPEC"), ("BUS_CYCLES", "CPU_CYCLES"),
+        ("LL_CACHE_RD", "L3D_CACHE_RD"), ("LL_CACHE_MISS_RD", "L3D_CACHE_REFILL"),
+        ("BR_MIS_PRED_RETIRED", "BR_MIS_PRED"),
+    ],
+    "a55": [
+        ("INST_SPEC", "INST_RETIRED"), ("LD_SPEC", "LD_RETIRED"), ("ST_SPEC", "ST_RETIRED"),
+        ("BR_IMMED_SPEC", "BR_IMMED_RETIRED"), ("BR_RETURN_SPEC", "BR_RETURN_RETIRED"),
+        ("L3D_CACHE_REFILL_RD", "L3D_CACHE_REFILL"), ("PC_WRITE_SPEC", "BR_IMMED_SPEC BR_INDIRECT_SPEC"),
+        ("BR_PRED", "BR_IMMED_RETIRED BR_INDIRECT_ADDR_PRED BR_RETURN_ADDR_PRED"),
+        ("BR_MIS_PRED", "BR_COND_MIS_PRED BR_INDIRECT_MIS_PRED BR_RETURN_ADDR_MIS_PRED"),
+        ("STALL_BACKEND", "STALL_BACKEND_ILOCK STALL_BACKEND_LD STALL_BACKEND_ST"),
+    ],
+    "a76": [
+        ("L1D_CACHE_WB", "L1D_CACHE_WB_VICTIM L1D_CACHE_WB_CLEAN"), ("L2D_CACHE_WB", "L2D_CACHE_WB_VICTIM L2D_CACHE_WB_CLEAN"),
+        ("L1D_TLB", "L1D_TLB_RD L1D_TLB_WR"), ("L1D_TLB_REFILL", "L1D_TLB_REFILL_RD L1D_TLB_REFILL_WR"),
+        ("L2D_TLB", "L2D_TLB_RD L2D_TLB_WR"), ("L2D_TLB_REFILL", "L2D_TLB_REFILL_RD L2D_TLB_REFILL_WR"),
+        ("STREX_SPEC", "STREX_PASS_SPEC STREX_FAIL_SPEC"), ("UNALIGNED_LDST_SPEC", "UNALIGNED_LD_SPEC UNALIGNED_ST_SPEC"),
+        ("PC_WRITE_SPEC", "BR_IMMED_SPEC BR_INDIRECT_SPEC"),
+    ],
+}
+# (whole, parts): the sum of the parts is no more than the whole
+NOT_MORE = {
+    "both": [
+        ("CPU_CYCLES", "STALL_FRONTEND STALL_BACKEND"), ("L1D_CACHE", "L1D_CACHE_REFILL"), ("L1D_CACHE", "MEM_ACCESS"),
+        ("L1I_CACHE", "L1I_CACHE_REFILL"), ("L2D_CACHE", "L2D_CACHE_REFILL"), ("L3D_CACHE", "L3D_CACHE_REFILL"),
+        ("L2D_CACHE_RD", "L1D_CACHE_REFILL L1I_CACHE_REFILL"), ("L1D_TLB", "L1D_TLB_REFILL"),
+        ("L1I_TLB", "L1I_TLB_REFILL"), ("L2D_TLB", "L2D_TLB_REFILL"), ("L2D_TLB", "DTLB_WALK ITLB_WALK"),
+        ("DTLB_WALK ITLB_WALK", "L2D_TLB_REFILL"), ("BR_PRED", "BR_MIS_PRED"), ("INST_RETIRED", "BR_RETIRED"),
+        ("INST_SPEC", "INST_RETIRED"), ("INST_SPEC", "LD_SPEC ST_SPEC DP_SPEC"), ("EXC_TAKEN", "EXC_IRQ"),
+        ("L3D_CACHE_RD", "L2D_CACHE_REFILL"),
+    ],
+    "a55": [
+        ("STALL_FRONTEND", "STALL_FRONTEND_CACHE STALL_FRONTEND_TLB"), ("STALL_BACKEND_LD", "STALL_BACKEND_LD_CACHE"),
+        ("STALL_BACKEND_LD", "STALL_BACKEND_LD_TLB"), ("STALL_BACKEND_ST", "STALL_BACKEND_ST_STB STALL_BACKEND_ST_TLB"),
+        ("STALL_BACKEND_ILOCK", "STALL_BACKEND_ILOCK_AGU STALL_BACKEND_ILOCK_FPU"), ("BR_RETIRED", "PC_WRITE_RETIRED"),
+        ("BR_IMMED_RETIRED", "BR_COND_PRED"), ("BR_COND_PRED", "BR_COND_MIS_PRED"),
+        ("BR_INDIRECT_ADDR_PRED", "BR_INDIRECT_ADDR_MIS_PRED"), ("BR_RETURN_ADDR_PRED", "BR_RETURN_ADDR_MIS_PRED"),
+        ("L2D_LLWALK_TLB", "L2D_LLWALK_TLB_REFILL"), ("L2D_LLWALK_TLB", "L2D_L2WALK_TLB"),
+        ("L2D_L2WALK_TLB", "L2D_L2WALK_TLB_REFILL"), ("L1D_WS_MODE", "L2D_WS_MODE"), ("L2D_WS_MODE", "L3D_WS_MODE"),
+        ("L2D_CACHE_WR", "L1D_CACHE_WB"), ("L2D_CACHE_RD", "L1D_CACHE_REFILL L1I_CACHE_REFILL L1D_CACHE_REFILL_PREFETCH"),
+    ],
+    "a76": [
+        ("L2D_CACHE_WR", "L1D_CACHE_WB"), ("BR_INDIRECT_SPEC", "BR_RETURN_SPEC"), ("ST_SPEC", "STREX_SPEC"),
+        ("EXC_TAKEN", "EXC_SVC EXC_DABORT EXC_PABORT EXC_UNDEF EXC_IRQ"),
+    ],
+}
+
+
+def rows(core):
+    """("=" or "<=", names of the whole, names of the parts) of a core."""
+    return [(sign, whole.split(), parts.split()) for sign, table in (("=", EQUAL), ("<=", NOT_MORE))
+            for whole, parts in table["both"] + table[core]]
