@@ -20,7 +20,6 @@ namespace rkperf::os {
 namespace {
 
 constexpr int kCapSetpcap = 8, kLastCap = 40;
-constexpr int kPrSetPtracer = PR_SET_PTRACER;
 
 /// Whether the arguments from the n-th on (option: 0) are all 0.
 bool unused(const SyscallArgs& a, std::size_t n) {
@@ -193,7 +192,7 @@ std::int64_t sys_prctl(Kernel& k, Task& t, const SyscallArgs& a) {
         case PR_GET_TAGGED_ADDR_CTRL: return tagged_addr_ctrl(t, a, false);
         case PR_SET_IO_FLUSHER: return io_flusher(k, t, a, true);
         case PR_GET_IO_FLUSHER: return io_flusher(k, t, a, false);
-        case kPrSetPtracer: return 0;    // without Yama's restriction
+        case PR_SET_PTRACER: return 0;   // without Yama's restriction
         case PR_SET_VMA: return -EINVAL; // the kernel is built without names for anonymous memory
         case PR_SET_MM: k.pr_info_once("prctl: PR_SET_MM is not implemented: EINVAL"); return -EINVAL;
         default: return -EINVAL;

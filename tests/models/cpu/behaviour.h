@@ -130,6 +130,22 @@ inline void add_behaviour_runs(MakeCore make) {
         m.pmus[0]->disarm();
     });
 
+    // Stalls of the back end and of their causes, as seen at each wrap within the kernel's work.
+    add_run("kernel stalls", one, [](Machine& m, unsigned) {
+        cpu::Core& c = *m.cores[0];
+        c.set_irq_mask(true);
+        m.pmus[0]->on_wrap = [&] {
+            std::uint64_t causes = 0;
+            for (EventNumber e : {ev::STALL_BACKEND_ILOCK, ev::STALL_BACKEND_LD, ev::STALL_BACKEND_ST})
+                causes += c.total(e, EL1);
+            m.list.push_back(causes);
+            m.list.push_back(c.total(ev::STALL_BACKEND, EL1));
+        };
+        m.pmus[0]->arm(ev::INST_RETIRED, 37, 2);
+        for (unsigned n = 1; n < 30; ++n) c.charge({100 * n, 20 * n, 10 * n, 15, 0, 0xffff800008010000});
+        m.pmus[0]->disarm();
+    });
+
     add_run("wfi", one, [](Machine& m, unsigned) {
         cpu::Core& c = *m.cores[0];
         static std::deque<FakeTimer> timers;

@@ -385,6 +385,31 @@ TEST_CASE("a load that waits for a line prefetched for it counts as a refill on 
     }
 }
 
+TEST_CASE("DC ZVA of a line on its way needs no data and is no refill", "[memory][prefetch][zva]") {
+    CachesFixture f(without_streaming(cortex_a76_memory()));
+    std::uint64_t at = 0x10'0000;
+    for (; f.total(ev::L1D_CACHE_REFILL_PREFETCH) == 0; at += 64) {
+        f.cycle += 1000;
+        f.go(at);
+    }
+    REQUIRE(f.l1d(at) != State::invalid);
+    f.caches.access(PhysAddr(at), Access::zero_line, f.cycle, nullptr, 64);
+    CHECK(f.total(ev::L1D_CACHE_WR) == 1);
+    CHECK(f.total(ev::L1D_CACHE_REFILL_WR) == 0);
+    CHECK(f.l1d(at) == State::modified);
+}
+
+TEST_CASE("lines that the A76 prefetches for stores are looked up once by them", "[memory][prefetch]") {
+    CachesFixture f(without_streaming(cortex_a76_memory()));
+    constexpr unsigned kSteps = 60; // within a page
+    for (unsigned i = 0; i < kSteps; ++i) {
+        f.cycle += 1000;
+        f.go(0x10'0000 + std::uint64_t{i} * 64, Access::store);
+    }
+    CHECK(f.total(ev::L2D_CACHE_RD) > kSteps); // by the stores, and ahead of them
+    CHECK(f.total(ev::L2D_CACHE_RD) <= 2 * kSteps + 8);
+}
+
 TEST_CASE("lines that the A76 prefetches into its L2 look it up, for more than neighbours as well",
           "[memory][prefetch]") {
     CachesFixture f(without_streaming(cortex_a76_memory()));
@@ -747,6 +772,7 @@ TEST_CASE("L2 accesses are L1 refills, prefetches, walks, victims, upgrades and 
         if (big) CHECK(n(ev::L2D_CACHE_WR) == n(ev::L1D_CACHE_WB) + f.dsu.count(DsuKind::upgrade));
         if (!big) CHECK(n(ev::L2D_CACHE_WR) > n(ev::L1D_CACHE_WB));
         if (!big) CHECK(n(ev::L2D_CACHE_WR) == n(ev::L2D_CACHE_ALLOCATE));
+        if (big) CHECK(n(ev::L2D_CACHE_ALLOCATE) == n(ev::L1D_CACHE_WB));
         CHECK(n(ev::L2D_CACHE_REFILL) <= n(ev::L3D_CACHE_RD));
         CHECK(n(ev::L3D_CACHE) == n(ev::L3D_CACHE_RD) + n(ev::L2D_CACHE_WB));
         check_identities(f);
