@@ -31,6 +31,7 @@ constexpr cpu::PredictorParams kPredictor{
 constexpr PipelineParams kPipeline{
     .mispredict_penalty = 11, // N1 guide
     .run_ahead = 8,           // est.: 32 instructions
+    .prediction_lead = 24,    // 12 blocks, each predicted in half the time of its fetches (AnandTech 12785)
     .load_queue = 68,         // recalled from AnandTech 12785
     .store_queue = 72,        // recalled from AnandTech 12785
     .split_penalty = 7,       // 11 cycles for a load across a line, measured on N1

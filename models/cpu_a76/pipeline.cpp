@@ -13,6 +13,7 @@ bool inverse(const DecodedOp& op) { return op.insn.raw >> 12 & 1; }
 void Pipeline::restart(std::uint64_t cycle) {
     slots_ = cycle * kWidth;
     fetch_ = cycle;
+    lead_ = 0;
     retire_slots_ = cycle * kRetireWidth;
     memory_order_ = 0;
     redirected_ = true;

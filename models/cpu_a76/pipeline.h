@@ -32,6 +32,7 @@ inline constexpr std::uint8_t fused = 2;        ///< AESMC, AESIMC: one operatio
 struct PipelineParams {
     unsigned mispredict_penalty{}; ///< cycles lost from the branch's issue to the right path's dispatch
     unsigned run_ahead{};          ///< cycles by which the front end may be ahead of dispatch
+    unsigned prediction_lead{};    ///< half cycles by which the branch predictor may be ahead of fetch
     unsigned load_queue{}, store_queue{};
     unsigned split_penalty{};   ///< load across a line
     unsigned partial_forward{}; ///< load that an older store covers only in part: from the store's end
@@ -47,22 +48,30 @@ class Pipeline {
 
     void enter_block(unsigned fetches, bool inside) {
         fetches -= inside && !redirected_; // the rest of what was fetched for the block before
-        redirected_ = false;
         const std::uint64_t at = slots_ / kWidth;
         if (fetch_ > at) {
             stall(cpu::Lane::stall_frontend, fetch_);
             slots_ = fetch_ * kWidth;
         } else {
+            lead_ = lead();
             fetch_ = fetch_at();
         }
         fetch_ += fetches;
+        // A prediction covers twice the bytes of a fetch; behind a taken branch one begins anew.
+        lead_ += fetches;
+        lead_ = std::min(lead_ - std::min<unsigned>(lead_, redirected_), params_.prediction_lead);
+        redirected_ = false;
     }
     std::uint64_t fetch_at() const {
         const std::uint64_t at = slots_ / kWidth;
         return std::max(fetch_, at - std::min<std::uint64_t>(at, params_.run_ahead));
     }
     std::uint64_t horizon() const { return std::min(fetch_at(), slots_ / kWidth); }
-    void fetch_stall(std::uint64_t ready, cpu::Lane) { fetch_ = std::max(fetch_, ready); }
+    void fetch_stall(std::uint64_t ready, cpu::Lane) {
+        if (ready <= fetch_) return;
+        lead_ = lead_after(ready - fetch_);
+        fetch_ = ready;
+    }
 
     void simple(const cpu::DecodedOp& op) {
         const auto& src = op.insn.src;
@@ -144,12 +153,14 @@ class Pipeline {
     void mispredict(std::uint64_t resolved) {
         redirected_ = true;
         fetch_ = std::max(fetch_, resolved + params_.mispredict_penalty);
+        lead_ = 0;
     }
+    /// `bubble`: cycles that the predictor loses. Fetch does not as long as it has addresses to go on with.
     void taken(unsigned bubble) {
         redirected_ = true;
-        // The rest of the dispatch group is empty: what follows comes from another fetch.
-        slots_ = (slots_ + kWidth - 1) / kWidth * kWidth;
-        fetch_ += bubble;
+        const unsigned hidden = std::min(2 * bubble, lead_);
+        lead_ -= hidden;
+        fetch_ += bubble - hidden / 2;
     }
     /// Operations issued past a branch that is resolved at `resolved`.
     std::uint64_t wrong_path(std::uint64_t resolved) const {
@@ -219,6 +230,11 @@ class Pipeline {
         *use = {issue, word};
         return issue;
     }
+    /// The predictor's lead when fetch has waited for `cycles`.
+    unsigned lead_after(std::uint64_t cycles) const {
+        return static_cast<unsigned>(std::min<std::uint64_t>(lead_ + 2 * cycles, params_.prediction_lead));
+    }
+    unsigned lead() const { return lead_after(fetch_at() - fetch_); }
     /// Nothing more is dispatched before cycle `until`: the present cycle is lost only if nothing was dispatched in it.
     void stall(cpu::Lane l, std::uint64_t until) {
         const std::uint64_t idle = (slots_ + kWidth - 1) / kWidth;
@@ -299,6 +315,7 @@ class Pipeline {
     std::uint64_t slots_{};                    ///< dispatch slots used since cycle 0: kWidth * cycle + slot
     std::uint64_t retire_slots_{};             ///< the same for retirement: the last slot used
     std::uint64_t fetch_{};                    ///< cycle at which the next block can be dispatched
+    unsigned lead_{};                          ///< half cycles by which the branch predictor is ahead of fetch
     std::uint64_t head_{};                     ///< operations seen
     bool redirected_{true};                    ///< the next block comes from elsewhere
     std::uint64_t memory_order_{};             ///< no younger access issues before (barriers, acquire)

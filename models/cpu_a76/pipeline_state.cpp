@@ -29,6 +29,7 @@ void Pipeline::save(cpu::PipeImage& image) const {
     const std::uint64_t retirement = retired() < next ? retired() * kRetireWidth : retire_slots_;
     image.put(retirement + kRetireWidth - at * kRetireWidth);
     image.put(fetch_at() + params_.run_ahead - at);
+    image.put(lead());
     image.put(rel(memory_order_));
     // Nobody asks for it before everything has retired.
     const std::uint64_t last = std::max(retired(), next);
@@ -102,6 +103,7 @@ void Pipeline::restore(std::span<const std::uint16_t> words, std::uint64_t at) {
     fusable_head_ = front >> kFusableShift & 1 ? head_ : ~std::uint64_t{0};
     retire_slots_ = at * kRetireWidth - kRetireWidth + image.get();
     fetch_ = at - params_.run_ahead + image.get();
+    lead_ = image.get();
     memory_order_ = time();
     drained_ = time();
     div_free_ = time();
