@@ -11,6 +11,9 @@ namespace {
 constexpr std::uint64_t kMix = 0xc2b2ae3d27d4eb4f;
 constexpr std::uint64_t kTableMix[] = {0x9e3779b97f4a7c15, 0xff51afd7ed558ccd, 0x165667b19e3779f9, 0xd6e8feb86659fd93};
 
+constexpr std::uint64_t kOlderMix = 0xa0761d6478bd642f;
+constexpr std::uint64_t low_bits(unsigned n) { return n ? ~std::uint64_t{0} >> (64 - n) : 0; }
+
 /// By what hits, bit t for table t + 1: the last of them and the last but one; 0: the base.
 struct Providers {
     std::uint8_t last{}, other{};
@@ -84,8 +87,9 @@ BranchPredictor::BranchPredictor(const PredictorParams& params)
     counters_.assign(tags_.size(), entry_of(kWeaklyTaken, 0));
     counters_.push_back(kNoEntry);
     for (unsigned t = 0; t < kTables; ++t) {
-        history_mask_[t] = (std::uint64_t{1} << params.history[t]) - 1;
+        history_mask_[t] = low_bits(std::min(params.history[t], 64u));
     }
+    older_mask_ = low_bits(std::max(params.history.back(), 64u) - 64);
 }
 
 bool BranchPredictor::tagged(std::uint64_t pc, bool taken) {
@@ -99,7 +103,8 @@ bool BranchPredictor::tagged(std::uint64_t pc, bool taken) {
     unsigned hits = 0;                                                  // bit t: table t + 1
 #pragma GCC unroll 4
     for (unsigned t = 0; t < kTables; ++t) {
-        const std::uint64_t h = ((history_ & history_mask_[t]) * kTableMix[t]) ^ mixed;
+        std::uint64_t h = ((history_ & history_mask_[t]) * kTableMix[t]) ^ mixed;
+        if (t == kTables - 1) h ^= (older_ & older_mask_) * kOlderMix;
         const auto entry = static_cast<std::uint32_t>((h >> 48 & mask) + t * (mask + 1));
         const auto tag = static_cast<std::uint16_t>(h >> 30 | 1);
         places[t + 1] = {entry, tag};
@@ -117,7 +122,7 @@ bool BranchPredictor::tagged(std::uint64_t pc, bool taken) {
     const std::int8_t most = static_cast<std::int8_t>(3 * taken - 2);
     const bool base_sure = base == most;
     if (__builtin_expect(step.sure & ((alternate != 0) | step.useful | base_sure), 1)) {
-        known_[address & (kKnown - 1)] = {pc, history_ & history_mask_.back(), lessons_, taken};
+        known_[address & (kKnown - 1)] = {pc, history_ & history_mask_.back(), older_ & older_mask_, lessons_, taken};
         return step.says;
     }
     ++lessons_;
@@ -226,6 +231,7 @@ unsigned BranchPredictor::pass_through(Passage& p) {
     constexpr std::uint32_t kEvery = 16;
     if (p.seen && passes_ % kEvery + p.deciders < kEvery) {
         passes_ += p.deciders;
+        if (p.count) older_ = older_ << p.count | history_ >> (64 - p.count);
         history_ = history_ << p.count | p.history;
         path_ = (path_ << std::min(3 * p.taken_count, 63u) ^ p.path) & 0xffff;
         for (unsigned i = 0; i < p.taken_count; ++i) pass(p.targets[i] & ~std::uint64_t{1}, p.targets[i] & 1);
@@ -238,7 +244,7 @@ unsigned BranchPredictor::pass_through(Passage& p) {
         if (b.decides() && ++passes_ % kEvery == 0) {
             tagged(b.pc, !b.taken());
             ++wrong;
-            history_ = history_ << 1 | !b.taken();
+            remember(!b.taken());
             saw_all = false;
             continue;
         }
@@ -248,7 +254,7 @@ unsigned BranchPredictor::pass_through(Passage& p) {
             wrong += b.taken() || bias != Bias::unseen;
             bias = bias == Bias::unseen ? now : Bias::both;
         }
-        history_ = history_ << 1 | b.taken();
+        remember(b.taken());
         if (!b.taken()) continue;
         path_ = (path_ << 3 ^ b.pc >> 2) & 0xffff;
         pass(b.pc, b.asks());

@@ -16,7 +16,7 @@ namespace rkperf::cpu {
 struct PredictorParams {
     unsigned bimodal{};                ///< two-bit counters
     unsigned tagged{};                 ///< entries of each tagged table
-    std::array<unsigned, 4> history{}; ///< branches of history each tagged table sees, at most 63
+    std::array<unsigned, 4> history{}; ///< branches of history each tagged table sees: at most 63, the last 128
     unsigned nano_btb{}, micro_btb{};  ///< direct mapped
     unsigned main_btb_sets{};          ///< any number
     unsigned main_btb_ways{};
@@ -61,7 +61,7 @@ class BranchPredictor {
         } else if (bias != now) {
             bias = bias == Bias::unseen ? now : Bias::both;
         }
-        history_ = history_ << 1 | taken;
+        remember(taken);
         return says;
     }
     /// Whether that is what is predicted, nothing is learned from it, and its target costs nothing. If so, as_always() may
@@ -72,7 +72,7 @@ class BranchPredictor {
         return bias == now || (bias == Bias::both && known(pc, taken));
     }
     void as_always(bool taken, std::uint64_t target) {
-        history_ = history_ << 1 | taken;
+        remember(taken);
         follow(taken, target);
     }
     /// The same of direct branches, calls and returns.
@@ -134,7 +134,7 @@ class BranchPredictor {
 
     /// A branch that all tables agreed on and had nothing to learn about.
     struct Known {
-        std::uint64_t pc{~0ull}, history{};
+        std::uint64_t pc{~0ull}, history{}, older{};
         std::uint64_t lessons{}; ///< lessons_ then
         bool taken{};
     };
@@ -143,8 +143,12 @@ class BranchPredictor {
     /// The same question again as one that was answered rightly, and nothing was learned since.
     bool known(std::uint64_t pc, bool taken) const {
         const Known& k = known_[pc >> 2 & (kKnown - 1)];
-        return (k.pc == pc) & (k.history == (history_ & history_mask_.back())) & (k.lessons == lessons_) &
-               (k.taken == taken);
+        return (k.pc == pc) & (k.history == (history_ & history_mask_.back())) & (k.older == (older_ & older_mask_)) &
+               (k.lessons == lessons_) & (k.taken == taken);
+    }
+    void remember(bool taken) {
+        older_ = older_ << 1 | history_ >> 63;
+        history_ = history_ << 1 | taken;
     }
     /// The first BTB has it.
     bool at_hand(std::uint64_t pc) const { return nano_[pc >> 2 & nano_mask_] == pc; }
@@ -171,7 +175,9 @@ class BranchPredictor {
 
     PredictorParams params_;
     std::uint64_t history_{}, path_{};
+    std::uint64_t older_{}; ///< the 64 branches before history_
     std::array<std::uint64_t, 4> history_mask_{};
+    std::uint64_t older_mask_{}; ///< what of them the last table sees
     std::uint64_t bias_mask_{}, nano_mask_{}, micro_mask_{};
     std::vector<Bias> bias_;
     std::uint64_t lessons_{}; ///< changes of the counters and the tagged tables

@@ -191,21 +191,52 @@ TEST_CASE("a line reachable under two addresses is dropped under both") {
     CHECK_FALSE(f.find(0x75100));
 }
 
+constexpr PredictorParams kSmallPredictor{.bimodal = 64,
+                                          .tagged = 64,
+                                          .history = {4, 8, 16, 32},
+                                          .nano_btb = 4,
+                                          .micro_btb = 8,
+                                          .main_btb_sets = 0,
+                                          .main_btb_ways = 0,
+                                          .indirect = 16,
+                                          .return_stack = 4,
+                                          .nano_bubble = 0,
+                                          .micro_bubble = 1,
+                                          .main_bubble = 2,
+                                          .decode_bubble = 3};
+
+TEST_CASE("a branch that repeats another is predicted if the longest history reaches back to that one") {
+    // given a branch at random, a loop of so many rounds, and a branch that goes the way of the first
+    const auto wrong_of_last = [](unsigned longest, unsigned rounds) {
+        PredictorParams p = kSmallPredictor;
+        p.bimodal = p.tagged = 4096;
+        p.history.back() = longest;
+        BranchPredictor b(p);
+        std::uint64_t random = 88172645463325252ull;
+        unsigned wrong = 0;
+        for (unsigned i = 0; i < 4000; ++i) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            const bool taken = random >> 40 & 1;
+            b.conditional(0x1000, taken);
+            for (unsigned r = 0; r < rounds; ++r) b.conditional(0x1040, r + 1 < rounds);
+            // when it has learned for a while
+            const bool said = b.conditional(0x1080, taken);
+            if (i >= 2000) wrong += said != taken;
+        }
+        return wrong;
+    };
+    // then it is known from as far away as the history is long, also beyond one word of it, and a guess from further
+    const auto [longest, known, unknown] =
+        GENERATE(table<unsigned, unsigned, unsigned>({{32, 28, 40}, {63, 58, 70}, {96, 90, 100}, {128, 120, 132}}));
+    CAPTURE(longest);
+    CHECK(wrong_of_last(longest, known) < 40);
+    CHECK(wrong_of_last(longest, unknown) > 500);
+}
+
 TEST_CASE("the return stack gives addresses back in reverse and forgets the oldest") {
-    PredictorParams p{.bimodal = 64,
-                      .tagged = 64,
-                      .history = {4, 8, 16, 32},
-                      .nano_btb = 4,
-                      .micro_btb = 8,
-                      .main_btb_sets = 0,
-                      .main_btb_ways = 0,
-                      .indirect = 16,
-                      .return_stack = 4,
-                      .nano_bubble = 0,
-                      .micro_bubble = 1,
-                      .main_bubble = 2,
-                      .decode_bubble = 3};
-    BranchPredictor b(p);
+    BranchPredictor b(kSmallPredictor);
     using a64::InsnKind;
     for (std::uint64_t i = 0; i < 5; ++i) b.resolve(InsnKind::branch_call, 0x1000 + i * 64, true, 0x8000);
     for (std::uint64_t i = 5; i-- > 1;)
