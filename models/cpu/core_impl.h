@@ -18,8 +18,10 @@
 //   wrong_path(resolved)               operations issued in vain behind it
 //   retired()                          cycle at which everything seen so far has retired
 //   ceiling()                          what is in flight has retired by then, and nothing waits for anything later
+//   least_ceiling()                    the same as near as can be told, which takes longer
 //   horizon()                          no later request for a line or an access is for an earlier cycle
 //   kSimple                            all branches are predicted right
+//   kMostPenalty                       a mispredicted branch moves ceiling() on by no more
 #pragma once
 
 #include "models/cpu/core_base.h"
@@ -58,6 +60,7 @@ class CoreImpl final : public CoreBase {
     friend Functional;
 
     static constexpr bool kReadsAddresses = Pipe::kReadsAddresses;
+    static constexpr std::int64_t kMostPenalty = Pipe::kMostPenalty;
 
     enum class Why : std::uint8_t {
         attention, ///< something needs the core's attention at a boundary
@@ -130,7 +133,7 @@ class CoreImpl final : public CoreBase {
     }
     /// What became of a branch, as exits of a ReplayNode are told apart.
     static unsigned outcome(bool taken, Resolution r) {
-        if (r.mispredict != Mispredict::none) return ReplayNode::kMispredicted;
+        if (r.mispredict != Mispredict::none) return ReplayNode::kMispredicted + taken;
         return taken ? ReplayNode::kTaken + r.bubble : ReplayNode::kNotTaken;
     }
     /// The present block has ended, and as it did before, inputs compared; false: it is to be placed.
@@ -166,9 +169,12 @@ class CoreImpl final : public CoreBase {
     }
     /// Whatever its accesses hit on, the block does not reach the deadline.
     bool far_from_deadline(const Block& b) {
-        const std::uint64_t ceiling = replayer_.ceiling();
-        credit_ = ceiling < deadline_ ? static_cast<std::int64_t>(std::min(deadline_ - ceiling, kMaxCredit)) : 0;
-        return credit_ > b.cycles;
+        for (const bool least : {false, true}) {
+            const std::uint64_t ceiling = replayer_.ceiling(least);
+            credit_ = ceiling < deadline_ ? static_cast<std::int64_t>(std::min(deadline_ - ceiling, kMaxCredit)) : 0;
+            if (credit_ > b.cycles) return true;
+        }
+        return false;
     }
     static unsigned quotient_bits(const a64::CpuState& s, const a64::Insn& i);
     unsigned kernel_branches(BranchPredictor::Passage& p) override;
@@ -251,7 +257,7 @@ bool CoreImpl<Pipe>::end_block(const DecodedOp* op, bool taken, Resolution r) {
     const unsigned how = outcome(taken, r);
     if (replayer_.replaying() && replayer_.finish(how, notes_)) {
         wrong_path_ = replayer_.wrong_path();
-        return how == ReplayNode::kMispredicted;
+        return how >= ReplayNode::kMispredicted;
     }
     place_rest(op);
     const std::uint64_t resolved = pipe_.branch(*op);

@@ -62,7 +62,7 @@ struct ReplayNode;
 /// An image that was seen at the end of a block.
 struct PipeState {
     std::uint64_t hash{};
-    std::uint32_t ceiling{}; ///< the pipeline's ceiling() from the present cycle, at least
+    std::uint32_t ceiling{}; ///< a ceiling of the pipeline's, from the present cycle
     std::vector<std::uint16_t> words;
     PipeState* next_in_bucket{};
     ReplayNode* nodes{}; ///< blocks entered in it
@@ -86,6 +86,7 @@ struct ReplayInput {
 /// A block entered in a state, with inputs that act alike.
 struct ReplayNode {
     /// What came of the branch at its end.
+    /// Mispredicted ones by where they lead, although the state is the same: what comes next is not.
     static constexpr unsigned kNotTaken = 0, kTaken = 1, kMostBubble = 5, kMispredicted = kTaken + kMostBubble + 1;
     struct Exit {
         PipeState* state{}; ///< null: not seen yet
@@ -99,7 +100,7 @@ struct ReplayNode {
     std::uint16_t wrong_path{};                      ///< operations issued in vain if its branch is predicted wrongly
     bool known{};                                    ///< was placed, and can be replayed
     ReplayNode* counted_before{};                    ///< the next node of those with executions
-    std::array<Exit, kMispredicted + 1> exits{};
+    std::array<Exit, kMispredicted + 2> exits{};
     ReplayNode* other{}; ///< of the same state
     std::array<std::uint16_t, kStalls> stalls{};
 };

@@ -2,7 +2,7 @@
 // Replays remembered blocks (replay.h) for a core's threaded loop. While it does, the pipeline stays behind: sync() brings
 // it up to date. Where states do not come again, it leaves the pipeline alone for a while, longer each time.
 //
-// Pipe: present(), save(image), restore(image, cycle), kLongestWait, kYield (replays that are worth a save()); kReplays: has
+// Pipe: present(), save(image), restore(image, cycle), kYield (replays that are worth a save()); kReplays: has
 // all these. kReadsAddresses: what an access takes depends on addresses, which are inputs of its block then; note_access(),
 // repeat() and take_back() are for these.
 #pragma once
@@ -128,7 +128,11 @@ class Replayer {
         bring_up();
         lose_track();
     }
-    std::uint64_t ceiling() const { return stale_ ? base_ + at_->ceiling : pipe_.ceiling(); }
+    /// least: as near as is known, which may take some time.
+    std::uint64_t ceiling(bool least) const {
+        if (stale_) return base_ + at_->ceiling;
+        return least ? pipe_.least_ceiling() : pipe_.ceiling();
+    }
 
   private:
     static constexpr int kShortest = 2, kLongest = 16384; ///< blocks for which nothing is tried
@@ -219,7 +223,7 @@ class Replayer {
         pipe_.save(image_);
         if (!image_.fits()) return nullptr;
         const std::uint64_t now = pipe_.present();
-        return table_.state(image_, std::max(pipe_.ceiling(), now + Pipe::kLongestWait) - now);
+        return table_.state(image_, pipe_.least_ceiling() - now);
     }
     void bring_up() {
         if (!stale_) return;
@@ -298,7 +302,7 @@ class Replayer<Pipe, false> {
     void recorded_exit(unsigned) {}
     void leave_block() {}
     void sync() {}
-    std::uint64_t ceiling() const { return pipe_.ceiling(); }
+    std::uint64_t ceiling(bool least) const { return least ? pipe_.least_ceiling() : pipe_.ceiling(); }
 
   private:
     Pipe& pipe_;

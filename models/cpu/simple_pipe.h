@@ -12,6 +12,7 @@ namespace rkperf::cpu {
 class SimplePipe {
   public:
     static constexpr bool kSimple = true; ///< predicts everything right
+    static constexpr unsigned kMostPenalty = 0;
     static constexpr bool kReplays = false, kReadsAddresses = false;
 
     explicit SimplePipe(StallCounts&) {}
@@ -36,6 +37,7 @@ class SimplePipe {
     std::uint64_t horizon() const { return cycle_; }
     std::uint64_t retired() const { return cycle_; }
     std::uint64_t ceiling() const { return cycle_; }
+    std::uint64_t least_ceiling() const { return cycle_; }
 
   protected:
     std::uint64_t cycle_{};

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 
 namespace rkperf::cpu_a55 {
 
@@ -43,8 +44,11 @@ struct PipelineParams {
 class Pipeline {
   public:
     static constexpr bool kSimple = false;
+    static constexpr unsigned kMostPenalty = 32; ///< of mispredict_penalty
 
-    Pipeline(cpu::StallCounts& stalls, const PipelineParams& params) : stalls_(stalls), params_(params) {}
+    Pipeline(cpu::StallCounts& stalls, const PipelineParams& params) : stalls_(stalls), params_(params) {
+        if (params.mispredict_penalty > kMostPenalty) throw std::invalid_argument("mispredict_penalty");
+    }
 
     void restart(std::uint64_t cycle);
 
@@ -171,12 +175,15 @@ class Pipeline {
     /// The cycle after the present issue cycle: an instruction that issued with others leaves with them.
     std::uint64_t retired() const { return issue_ + (count_ != 0); }
     std::uint64_t ceiling() const { return cpu::latest(issue_, fetch_, late_, drained_) + kLongestWait; }
+    std::uint64_t least_ceiling() const;
 
     // For replaying (replayer.h).
 
     static constexpr bool kReplays = true, kReadsAddresses = false;
     static constexpr unsigned kYield = 12;
     static constexpr unsigned kLongestWait = 512; ///< latency plus occupancy (OpTiming)
+    /// Of least_ceiling(), as of an operation's cycles only those are counted that are in the tables (CodeCache).
+    static constexpr unsigned kCeilingMargin = 32;
     std::uint64_t present() const { return issue_; }
     void save(cpu::PipeImage& image) const;
     void restore(std::span<const std::uint16_t> image, std::uint64_t at);

@@ -10,6 +10,13 @@ constexpr unsigned kReady = 1, kAccumulated = 2, kBoth = kReady | kAccumulated;
 
 } // namespace
 
+std::uint64_t Pipeline::least_ceiling() const {
+    std::uint64_t last = cpu::latest(cpu::latest(issue_, fetch_, late_, drained_),
+                                     cpu::latest(memory_order_, mac_free_, div_free_, fp_div_free_), load_free_, store_free_);
+    for (unsigned r = 0; r < ready_.size(); ++r) last = cpu::latest(last, ready_[r], replay_[r]);
+    return last + kCeilingMargin;
+}
+
 void Pipeline::save(cpu::PipeImage& image) const {
     const std::uint64_t at = issue_;
     const auto rel = [&](std::uint64_t t) { return t > at ? t - at : 0; };

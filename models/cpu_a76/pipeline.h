@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 
 namespace rkperf::cpu_a76 {
 
@@ -41,8 +42,11 @@ struct PipelineParams {
 class Pipeline {
   public:
     static constexpr bool kSimple = false;
+    static constexpr unsigned kMostPenalty = 32; ///< of mispredict_penalty
 
-    Pipeline(cpu::StallCounts& stalls, const PipelineParams& params) : stalls_(stalls), params_(params) {}
+    Pipeline(cpu::StallCounts& stalls, const PipelineParams& params) : stalls_(stalls), params_(params) {
+        if (params.mispredict_penalty > kMostPenalty) throw std::invalid_argument("mispredict_penalty");
+    }
 
     void restart(std::uint64_t cycle);
 
@@ -169,12 +173,15 @@ class Pipeline {
     }
     std::uint64_t retired() const { return retire_slots_ / kRetireWidth; }
     std::uint64_t ceiling() const { return cpu::latest(retired(), fetch_, drained_) + kLongestWait; }
+    std::uint64_t least_ceiling() const;
 
     // For replaying (replayer.h).
 
     static constexpr bool kReplays = true, kReadsAddresses = true;
     static constexpr unsigned kYield = 100;
     static constexpr unsigned kLongestWait = 256; ///< cycles for which a port may be taken (OpTiming::occupancy)
+    /// Of least_ceiling(), as of an operation's cycles only those are counted that are in the tables (CodeCache).
+    static constexpr unsigned kCeilingMargin = 32;
     std::uint64_t present() const { return slots_ / kWidth; }
     void save(cpu::PipeImage& image) const;
     void restore(std::span<const std::uint16_t> image, std::uint64_t at);

@@ -14,6 +14,13 @@ constexpr unsigned kFusableShift = 3, kInverseShift = 4, kRegisterShift = 5;
 
 } // namespace
 
+std::uint64_t Pipeline::least_ceiling() const {
+    std::uint64_t last = cpu::latest(cpu::latest(present(), retired(), fetch_, drained_), memory_order_,
+                                     cpu::latest(div_free_, fp_div_free_, booked_));
+    for (const std::uint64_t ready : ready_) last = cpu::latest(last, ready);
+    return last + kCeilingMargin;
+}
+
 void Pipeline::save(cpu::PipeImage& image) const {
     const std::uint64_t at = present();
     // Nothing is dispatched before the front end has delivered; a present cycle with a dispatch in it is not lost.

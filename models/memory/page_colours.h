@@ -28,8 +28,11 @@ class PageColours {
         const unsigned c = i < pages_ ? of_page_[i] : 0;
         return c == 0 ? static_cast<unsigned>(ppn) & (colours_ - 1) : c - 1;
     }
-    /// Used as `vpn` the page has another colour: its lines have to move.
-    bool changes(std::uint64_t ppn, std::uint64_t vpn) const { return colour(ppn) != (vpn & (colours_ - 1)); }
+    /// Used as `vpn` the page has another colour: its lines have to move. Never of what is no page of the memory (the
+    /// kernel's own, which are not translated), and has no lines.
+    bool changes(std::uint64_t ppn, std::uint64_t vpn) const {
+        return ppn - first_ < pages_ && colour(ppn) != (vpn & (colours_ - 1));
+    }
     void set(std::uint64_t ppn, std::uint64_t vpn) {
         const std::uint64_t i = ppn - first_;
         if (i < pages_) of_page_[i] = static_cast<std::uint8_t>((vpn & (colours_ - 1)) + 1);
