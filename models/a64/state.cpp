@@ -9,6 +9,18 @@ static_assert(std::endian::native == std::endian::little, "guest memory is read 
 
 namespace {
 
+/// Most often a register's size, which the compiler copies without a call.
+inline void copy(void* to, const void* from, unsigned size) {
+    switch (size) {
+        case 1: std::memcpy(to, from, 1); break;
+        case 2: std::memcpy(to, from, 2); break;
+        case 4: std::memcpy(to, from, 4); break;
+        case 8: std::memcpy(to, from, 8); break;
+        case 16: std::memcpy(to, from, 16); break;
+        default: std::memcpy(to, from, size); break;
+    }
+}
+
 /// The first part of an access stopped, at a watchpoint perhaps. That comes after an abort of the other part (DBG-048), so
 /// `other` looks there too; without an abort the first part's watchpoint stands. False: there is no access.
 template <class Other>
@@ -27,7 +39,7 @@ bool CpuState::load_slow(u64 va, void* to, unsigned size) {
     if (size <= room) {
         const u8* p = hooks->access(va, size, AccessKind::load);
         if (!p) return false;
-        std::memcpy(to, p, size);
+        copy(to, p, size);
         return true;
     }
     const unsigned first = static_cast<unsigned>(room);
@@ -46,7 +58,7 @@ bool CpuState::store_slow(u64 va, const void* from, unsigned size) {
     if (size <= room) {
         u8* p = hooks->access(va, size, AccessKind::store);
         if (!p) return false;
-        std::memcpy(p, from, size);
+        copy(p, from, size);
         return true;
     }
     const unsigned first = static_cast<unsigned>(room);

@@ -51,13 +51,15 @@ class BranchPredictor {
         r.bubble = taken_to(pc, taken, target);
         return r;
     }
-    /// Predicted direction of a conditional branch; learns the right one.
+    /// Predicted direction of a conditional branch; learns the right one. kAtOnce: always() has said no, so that the tables
+    /// are asked at once; where the answer is known after all, they say the same.
+    template <bool kAtOnce = false>
     bool conditional(std::uint64_t pc, bool taken) {
         Bias& bias = bias_[pc >> 2 & (params_.bimodal - 1)];
         bool says = bias == Bias::always;
         const Bias now = taken ? Bias::always : Bias::never;
         if (__builtin_expect(bias == Bias::both, 0)) {
-            says = known(pc, taken) ? taken : tagged(pc, taken);
+            says = !kAtOnce && known(pc, taken) ? taken : tagged(pc, taken);
         } else if (bias != now) {
             bias = bias == Bias::unseen ? now : Bias::both;
         }

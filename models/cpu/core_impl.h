@@ -18,7 +18,8 @@
 //   wrong_path(resolved)               operations issued in vain behind it
 //   retired()                          cycle at which everything seen so far has retired
 //   ceiling()                          what is in flight has retired by then, and nothing waits for anything later
-//   least_ceiling()                    the same as near as can be told, which takes longer
+//   least_ceiling(enough)              the same as near as can be told, which takes longer; what is not before `enough`
+//                                      may be too early
 //   horizon()                          no later request for a line or an access is for an earlier cycle
 //   kSimple                            all branches are predicted right
 //   kMostPenalty                       a mispredicted branch moves ceiling() on by no more
@@ -122,6 +123,11 @@ class CoreImpl final : public CoreBase {
         predictor_.as_always(taken, target);
         return true;
     }
+    /// What the predictor says of a branch that was foreseen, in a block that has to be placed.
+    Resolution resolve_foreseen(bool taken, std::uint64_t target) {
+        predictor_.as_always(taken, target);
+        return {Mispredict::none, predictor_.least_bubble()};
+    }
     /// The same as end_block_same() in another branch, which is taken.
     bool end_block_same(a64::InsnKind kind, std::uint64_t pc, std::uint64_t target) {
         if constexpr (!Pipe::kReplays) return false;
@@ -161,20 +167,20 @@ class CoreImpl final : public CoreBase {
         if constexpr (Pipe::kSimple) return {};
         return predictor_.resolve(kind, pc, taken, target);
     }
-    /// The same of a conditional branch.
+    /// The same of a conditional branch that was not foreseen.
     Resolution predict_conditional(std::uint64_t pc, bool taken, std::uint64_t target) {
         if constexpr (Pipe::kSimple) return {};
-        const bool right = predictor_.conditional(pc, taken) == taken;
+        const bool right = predictor_.template conditional<true>(pc, taken) == taken;
         return {right ? Mispredict::none : Mispredict::direction, predictor_.taken_to(pc, taken, target)};
     }
     /// Whatever its accesses hit on, the block does not reach the deadline.
     bool far_from_deadline(const Block& b) {
-        for (const bool least : {false, true}) {
-            const std::uint64_t ceiling = replayer_.ceiling(least);
+        const auto take = [&](std::uint64_t ceiling) {
             credit_ = ceiling < deadline_ ? static_cast<std::int64_t>(std::min(deadline_ - ceiling, kMaxCredit)) : 0;
-            if (credit_ > b.cycles) return true;
-        }
-        return false;
+            return credit_ > b.cycles;
+        };
+        return take(replayer_.ceiling()) ||
+               (deadline_ > b.cycles && take(replayer_.least_ceiling(deadline_ - b.cycles)));
     }
     static unsigned quotient_bits(const a64::CpuState& s, const a64::Insn& i);
     unsigned kernel_branches(BranchPredictor::Passage& p) override;

@@ -71,7 +71,7 @@ void CoreBase::count_simple_hit(bool write) {
 }
 
 bool CoreBase::stops_at_watchpoint(std::uint64_t va, unsigned size, AccessKind kind) {
-    if (!watching_ || is_prefetch(kind) || kind == AccessKind::maintenance) return false;
+    if (is_prefetch(kind) || kind == AccessKind::maintenance) return false;
     std::uint64_t far = va;
     const bool write = kind != AccessKind::load;
     // An atomic reads too: WnR is 0 if a plain read would have been caught (DBG-052).
@@ -100,7 +100,7 @@ std::uint8_t* CoreBase::access(std::uint64_t va, unsigned size, AccessKind kind)
         fault(va, t.status ? t.status : kTranslationFault, write && !(kind == AccessKind::atomic && read_faults));
         return nullptr;
     }
-    if (stops_at_watchpoint(va, size, kind)) return nullptr;
+    if (watching_ && stops_at_watchpoint(va, size, kind)) return nullptr;
     const PhysAddr pa(t.entry->ppn << kPageShift | (va & (kPageSize - 1)));
     __builtin_prefetch(physical_.host(pa));
     const mem::Access how = to_access(kind);

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 namespace rkperf::cpu {
-namespace {
 
-std::uint64_t hash_of(std::span<const std::uint16_t> words) {
+std::uint64_t ReplayTable::hash_of(const PipeImage& image) {
+    const auto words = image.words();
     constexpr std::size_t kAtOnce = 4;
     std::uint64_t h = words.size();
     const auto mix = [&h](std::uint64_t w) {
@@ -21,8 +21,6 @@ std::uint64_t hash_of(std::span<const std::uint16_t> words) {
     return h;
 }
 
-} // namespace
-
 void ReplayTable::clear() {
     std::fill(buckets_.begin(), buckets_.end(), nullptr);
     states_.clear();
@@ -33,13 +31,16 @@ void ReplayTable::clear() {
     full_ = false;
 }
 
-PipeState* ReplayTable::state(const PipeImage& image, std::uint64_t ceiling) {
+PipeState* ReplayTable::find(const PipeImage& image, std::uint64_t hash) {
     const auto words = image.words();
-    const std::uint64_t hash = hash_of(words);
     buckets_.resize(kBuckets);
-    PipeState*& bucket = buckets_[hash % kBuckets];
-    for (PipeState* s = bucket; s; s = s->next_in_bucket)
+    for (PipeState* s = buckets_[hash % kBuckets]; s; s = s->next_in_bucket)
         if (s->hash == hash && std::equal(words.begin(), words.end(), s->words.begin(), s->words.end())) return s;
+    return nullptr;
+}
+
+PipeState* ReplayTable::make(const PipeImage& image, std::uint64_t hash, std::uint64_t ceiling) {
+    const auto words = image.words();
     if (states_.size() == kMostStates || words_ > kMostWords) {
         full_ = true;
         return nullptr;
@@ -49,6 +50,7 @@ PipeState* ReplayTable::state(const PipeImage& image, std::uint64_t ceiling) {
     s.hash = hash;
     s.ceiling = static_cast<std::uint32_t>(ceiling);
     s.words.assign(words.begin(), words.end());
+    PipeState*& bucket = buckets_[hash % kBuckets];
     s.next_in_bucket = bucket;
     return bucket = &s;
 }

@@ -57,6 +57,19 @@ class PipeImageReader {
     const std::uint16_t* at_;
 };
 
+/// Registers that are looked at together.
+inline constexpr unsigned kAtOnce = 8;
+/// At the first of so many registers: of none of them either time is later than `at`. Else it is not said.
+template <std::size_t kSlots>
+bool none_later(std::uint64_t at, const std::array<std::uint64_t, kSlots>& a, const std::array<std::uint64_t, kSlots>& b,
+                unsigned r) {
+    static_assert(kSlots % kAtOnce == 0);
+    if (r % kAtOnce != 0) return false;
+    std::uint64_t sign = 0;
+    for (unsigned k = r; k < r + kAtOnce; ++k) sign |= (at - a[k]) | (at - b[k]);
+    return !(sign >> 63);
+}
+
 struct ReplayNode;
 
 /// An image that was seen at the end of a block.
@@ -109,8 +122,13 @@ class ReplayTable {
   public:
     /// Forgets everything. No node may have executions that are not counted.
     void clear();
-    /// The state with this image, made if need be; null if there is no room.
-    PipeState* state(const PipeImage& image, std::uint64_t ceiling);
+    /// The state with this image, made if need be, with a ceiling() then; null if there is no room.
+    template <class Ceiling>
+    PipeState* state(const PipeImage& image, Ceiling ceiling) {
+        const std::uint64_t hash = hash_of(image);
+        if (PipeState* const s = find(image, hash)) return s;
+        return make(image, hash, ceiling());
+    }
     /// Another node for a block entered in a state; null if there is no room, or are too many that differ in the inputs.
     /// One that is not known yet is used first.
     ReplayNode* add(PipeState& state, Block& block);
@@ -119,6 +137,10 @@ class ReplayTable {
     bool full() const { return full_; }
 
   private:
+    static std::uint64_t hash_of(const PipeImage& image);
+    PipeState* find(const PipeImage& image, std::uint64_t hash);
+    PipeState* make(const PipeImage& image, std::uint64_t hash, std::uint64_t ceiling);
+
     static constexpr std::size_t kBuckets = 1 << 14, kMostStates = 16000, kMostNodes = 20000;
     static constexpr std::size_t kMostWords = 4 << 20;
     static constexpr unsigned kMostVariants = 4;

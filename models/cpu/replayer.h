@@ -128,13 +128,13 @@ class Replayer {
         bring_up();
         lose_track();
     }
-    /// least: as near as is known, which may take some time.
-    std::uint64_t ceiling(bool least) const {
-        if (stale_) return base_ + at_->ceiling;
-        return least ? pipe_.least_ceiling() : pipe_.ceiling();
+    std::uint64_t ceiling() const { return stale_ ? base_ + at_->ceiling : pipe_.ceiling(); }
+    std::uint64_t least_ceiling(std::uint64_t enough) const {
+        return stale_ ? base_ + at_->ceiling : pipe_.least_ceiling(enough);
     }
 
   private:
+    static constexpr std::uint64_t kNever = ~std::uint64_t{0};
     static constexpr int kShortest = 2, kLongest = 16384; ///< blocks for which nothing is tried
     static constexpr unsigned kTrial = 64;                ///< efforts after which the yield is looked at
 
@@ -223,7 +223,7 @@ class Replayer {
         pipe_.save(image_);
         if (!image_.fits()) return nullptr;
         const std::uint64_t now = pipe_.present();
-        return table_.state(image_, pipe_.least_ceiling() - now);
+        return table_.state(image_, [&] { return pipe_.least_ceiling(kNever) - now; });
     }
     void bring_up() {
         if (!stale_) return;
@@ -302,7 +302,8 @@ class Replayer<Pipe, false> {
     void recorded_exit(unsigned) {}
     void leave_block() {}
     void sync() {}
-    std::uint64_t ceiling(bool least) const { return least ? pipe_.least_ceiling() : pipe_.ceiling(); }
+    std::uint64_t ceiling() const { return pipe_.ceiling(); }
+    std::uint64_t least_ceiling(std::uint64_t enough) const { return pipe_.least_ceiling(enough); }
 
   private:
     Pipe& pipe_;

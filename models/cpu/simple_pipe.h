@@ -37,7 +37,7 @@ class SimplePipe {
     std::uint64_t horizon() const { return cycle_; }
     std::uint64_t retired() const { return cycle_; }
     std::uint64_t ceiling() const { return cycle_; }
-    std::uint64_t least_ceiling() const { return cycle_; }
+    std::uint64_t least_ceiling(std::uint64_t) const { return cycle_; }
 
   protected:
     std::uint64_t cycle_{};

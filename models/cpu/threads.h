@@ -302,9 +302,11 @@ class Threads {
     [[gnu::noinline, gnu::flatten]] static void direction_with_inputs(CoreBase& base, State& s, const Op* op, u64 pc,
                                                                       u64 target) {
         Core& c = core(base);
-        if (!c.template end_block_foreseen<true>(kTaken, target))
-            return direction_learning<kTaken>(base, s, op, pc, target);
         c.fast_.taken += kTaken;
+        if (__builtin_expect(!c.template end_block_foreseen<true>(kTaken, target), 0)) {
+            c.resolution_ = c.resolve_foreseen(kTaken, target);
+            return branch_anew(base, s, op, pc, kTaken, target);
+        }
         return enter(base, s, &c.block_->next[kTaken], pc, target);
     }
     /// The same where the predictor may learn, or something is new.

@@ -175,7 +175,7 @@ class Pipeline {
     /// The cycle after the present issue cycle: an instruction that issued with others leaves with them.
     std::uint64_t retired() const { return issue_ + (count_ != 0); }
     std::uint64_t ceiling() const { return cpu::latest(issue_, fetch_, late_, drained_) + kLongestWait; }
-    std::uint64_t least_ceiling() const;
+    std::uint64_t least_ceiling(std::uint64_t enough) const;
 
     // For replaying (replayer.h).
 

@@ -173,7 +173,7 @@ class Pipeline {
     }
     std::uint64_t retired() const { return retire_slots_ / kRetireWidth; }
     std::uint64_t ceiling() const { return cpu::latest(retired(), fetch_, drained_) + kLongestWait; }
-    std::uint64_t least_ceiling() const;
+    std::uint64_t least_ceiling(std::uint64_t enough) const;
 
     // For replaying (replayer.h).
 

@@ -14,9 +14,10 @@ constexpr unsigned kFusableShift = 3, kInverseShift = 4, kRegisterShift = 5;
 
 } // namespace
 
-std::uint64_t Pipeline::least_ceiling() const {
+std::uint64_t Pipeline::least_ceiling(std::uint64_t enough) const {
     std::uint64_t last = cpu::latest(cpu::latest(present(), retired(), fetch_, drained_), memory_order_,
                                      cpu::latest(div_free_, fp_div_free_, booked_));
+    if (last + kCeilingMargin >= enough) return last + kCeilingMargin;
     for (const std::uint64_t ready : ready_) last = cpu::latest(last, ready);
     return last + kCeilingMargin;
 }
@@ -46,6 +47,10 @@ void Pipeline::save(cpu::PipeImage& image) const {
     const unsigned registers = image.reserve();
     unsigned n = 0;
     for (unsigned r = 0; r < cpu::kReadySink; ++r) {
+        if (cpu::none_later(next, ready_, accumulated_, r)) {
+            r += cpu::kAtOnce - 1;
+            continue;
+        }
         if (ready_[r] > next) {
             image.put(r << 2 | (accumulated_[r] == ready_[r] ? kBoth : kReady));
             image.put(ready_[r] - at);

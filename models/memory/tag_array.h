@@ -62,18 +62,22 @@ class TagArray {
     /// The line to be replaced by `pline`: an invalid one, else as the cache replaces them.
     CacheLine& victim(std::uint64_t pline, std::uint32_t clock) {
         CacheLine* const set = &lines_[first(pline)];
+        if (replacement_ != Replacement::lru) {
+            // Ages do not count: an invalid line is found by its short tag.
+            const std::uint32_t* const tags = &tags_[first(pline)];
+            for (unsigned w = 0; w < ways_; ++w)
+                if (tags[w] == kNoTag && set[w].state == State::invalid) return set[w];
+            CacheLine& one = set[dice_.below(ways_)];
+            if (replacement_ == Replacement::random) return one;
+            CacheLine& other = set[dice_.below(ways_)];
+            return clock - other.stamp > clock - one.stamp ? other : one;
+        }
         // Ranks by age, then by place; no branch depends on them.
         std::uint64_t best = 0;
         for (unsigned w = 0; w < ways_; ++w) {
             const std::uint64_t age = set[w].state == State::invalid ? std::uint64_t{1} << 32 : clock - set[w].stamp;
             const std::uint64_t rank = age << 8 | (kMaxWays - w);
             best = rank > best ? rank : best;
-        }
-        if (replacement_ != Replacement::lru && best >> 40 == 0) {
-            CacheLine& one = set[dice_.below(ways_)];
-            if (replacement_ == Replacement::random) return one;
-            CacheLine& other = set[dice_.below(ways_)];
-            return clock - other.stamp > clock - one.stamp ? other : one;
         }
         return set[kMaxWays - (best & 0xff)];
     }

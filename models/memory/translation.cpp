@@ -13,6 +13,8 @@ namespace {
 
 /// Not an ASID of 16 bits.
 constexpr std::uint32_t kKernelAsid = 0x10000;
+/// Of its pages, which nobody reads or writes by these entries.
+constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
 constexpr EventNumber kNoEvent = 0;
 /// Bits 55:48 of an address without its tag byte: not zero, and TTBR0 translates nothing.
 constexpr std::uint64_t kAboveTtbr0 = 0xffull << desc::kVaBits;
@@ -183,6 +185,7 @@ Translation TranslationUnit::kernel(VirtAddr va, bool write, std::uint64_t now) 
     if (e.valid && listener_)
         fetch ? listener_->itlb_entry_lost(e.vpn) : listener_->dtlb_entry_lost(e.vpn, e.fast_lines);
     tlb.set(e, {.vpn = vpn,
+                .ppn = kNoPage,
                 .asid = kKernelAsid,
                 .valid = true,
                 .global = true,
