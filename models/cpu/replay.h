@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <span>
@@ -57,17 +58,25 @@ class PipeImageReader {
     const std::uint16_t* at_;
 };
 
-/// Registers that are looked at together.
-inline constexpr unsigned kAtOnce = 8;
-/// At the first of so many registers: of none of them either time is later than `at`. Else it is not said.
-template <std::size_t kSlots>
-bool none_later(std::uint64_t at, const std::array<std::uint64_t, kSlots>& a, const std::array<std::uint64_t, kSlots>& b,
-                unsigned r) {
+/// Calls one(r) for each register r with a time in `a` or `b` that is later than `at`, and perhaps for others. Most have
+/// none: they are left out some at a time, by the signs of what is left until then.
+template <std::size_t kSlots, class F>
+inline void each_later(std::uint64_t at, const std::array<std::uint64_t, kSlots>& a,
+                       const std::array<std::uint64_t, kSlots>& b, F one) {
+    using Two = std::uint64_t __attribute__((vector_size(16)));
+    constexpr unsigned kAtOnce = 8;
     static_assert(kSlots % kAtOnce == 0);
-    if (r % kAtOnce != 0) return false;
-    std::uint64_t sign = 0;
-    for (unsigned k = r; k < r + kAtOnce; ++k) sign |= (at - a[k]) | (at - b[k]);
-    return !(sign >> 63);
+    const auto left = [&](const std::uint64_t* time) {
+        Two t;
+        std::memcpy(&t, time, sizeof t);
+        return Two{at, at} - t;
+    };
+    for (unsigned r = 0; r < kSlots; r += kAtOnce) {
+        Two sign{};
+        for (unsigned k = r; k < r + kAtOnce; k += 2) sign |= left(&a[k]) | left(&b[k]);
+        if (!((sign[0] | sign[1]) >> 63)) continue;
+        for (unsigned k = r; k < r + kAtOnce; ++k) one(k);
+    }
 }
 
 struct ReplayNode;

@@ -11,8 +11,9 @@ constexpr unsigned kReady = 1, kAccumulated = 2, kBoth = kReady | kAccumulated;
 } // namespace
 
 std::uint64_t Pipeline::least_ceiling(std::uint64_t enough) const {
-    std::uint64_t last = cpu::latest(cpu::latest(issue_, fetch_, late_, drained_),
-                                     cpu::latest(memory_order_, mac_free_, div_free_, fp_div_free_), load_free_, store_free_);
+    std::uint64_t last =
+        cpu::latest(cpu::latest(issue_, fetch_, late_, drained_),
+                    cpu::latest(memory_order_, mac_free_, div_free_, fp_div_free_), load_free_, store_free_);
     if (last + kCeilingMargin >= enough) return last + kCeilingMargin;
     for (unsigned r = 0; r < ready_.size(); ++r) last = cpu::latest(last, ready_[r], replay_[r]);
     return last + kCeilingMargin;
@@ -39,11 +40,7 @@ void Pipeline::save(cpu::PipeImage& image) const {
     image.put(rel(store_free_));
     const unsigned registers = image.reserve();
     unsigned n = 0;
-    for (unsigned r = 0; r < ready_.size(); ++r) {
-        if (cpu::none_later(at, ready_, accumulated_, r)) {
-            r += cpu::kAtOnce - 1;
-            continue;
-        }
+    cpu::each_later(at, ready_, accumulated_, [&](unsigned r) {
         if (ready_[r] > at) {
             image.put(r << 8 | std::uint64_t{why_[r]} << 2 | (accumulated_[r] == ready_[r] ? kBoth : kReady));
             image.put(ready_[r] - at);
@@ -54,20 +51,16 @@ void Pipeline::save(cpu::PipeImage& image) const {
             image.put(accumulated_[r] - at);
             ++n;
         }
-    }
+    });
     image.set(registers, n);
     const unsigned replays = image.reserve();
     n = 0;
-    for (unsigned r = 0; r < replay_.size(); ++r) {
-        if (cpu::none_later(at, replay_, replay_, r)) {
-            r += cpu::kAtOnce - 1;
-            continue;
-        }
-        if (replay_[r] <= at) continue;
+    cpu::each_later(at, replay_, replay_, [&](unsigned r) {
+        if (replay_[r] <= at) return;
         image.put(r);
         image.put(replay_[r] - at);
         ++n;
-    }
+    });
     image.set(replays, n);
     for (n = 0; n < params_.store_buffer; ++n) image.put(rel(store_buffer_[(stores_ + n) % kMaxStoreBuffer]));
 }

@@ -46,11 +46,8 @@ void Pipeline::save(cpu::PipeImage& image) const {
     image.put(rel(fp_div_free_));
     const unsigned registers = image.reserve();
     unsigned n = 0;
-    for (unsigned r = 0; r < cpu::kReadySink; ++r) {
-        if (cpu::none_later(next, ready_, accumulated_, r)) {
-            r += cpu::kAtOnce - 1;
-            continue;
-        }
+    cpu::each_later(next, ready_, accumulated_, [&](unsigned r) {
+        if (r >= cpu::kReadySink) return;
         if (ready_[r] > next) {
             image.put(r << 2 | (accumulated_[r] == ready_[r] ? kBoth : kReady));
             image.put(ready_[r] - at);
@@ -61,7 +58,7 @@ void Pipeline::save(cpu::PipeImage& image) const {
             image.put(accumulated_[r] - at);
             ++n;
         }
-    }
+    });
     image.set(registers, n);
     // An entry of the window or of a queue is waited for by the operation that is to take its place; it does not matter
     // if that is not dispatched before then anyway, behind all that take the places in between.
