@@ -3,8 +3,10 @@
 #include "models/cpu/replay.h"
 #include "models/cpu/branch_predictor.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <random>
+#include <vector>
 
 namespace {
 
@@ -144,3 +146,23 @@ TEST_CASE("what the predictor is sure of it would have said, and learned nothing
 }
 
 } // namespace
+
+TEST_CASE("of the registers those with a later time are looked at") {
+    std::array<std::uint64_t, 16> a{}, b{};
+    const auto seen = [&](std::uint64_t at) {
+        std::vector<unsigned> later;
+        rkperf::cpu::each_later(at, a, b, [&](unsigned r) {
+            if (a[r] > at || b[r] > at) later.push_back(r);
+        });
+        return later;
+    };
+    CHECK(seen(0).empty());
+    a[3] = 10;
+    b[15] = 11;
+    CHECK(seen(9) == std::vector<unsigned>{3, 15});
+    CHECK(seen(10) == std::vector<unsigned>{15});
+    CHECK(seen(11).empty());
+    unsigned calls = 0;
+    rkperf::cpu::each_later(10, a, b, [&](unsigned) { ++calls; });
+    CHECK(calls == 8); // half of them are not looked at
+}
