@@ -463,6 +463,7 @@ void Kernel::wait_event(WaitQueueHead& wq, const std::function<bool()>& cond) {
     for (;;) {
         me.state = TaskState::uninterruptible;
         if (cond()) break;
+        wq.prepare_to_wait();
         schedule();
     }
     me.state = TaskState::running;
@@ -485,6 +486,7 @@ std::int64_t Kernel::wait_event_interruptible_until(WaitQueueHead& wq, const std
             break;
         }
         if (result == -ETIME) break;
+        wq.prepare_to_wait();
         result = schedule_until(deadline_ns);
     }
     if (result == -ETIME && cond()) result = 0;

@@ -6,6 +6,11 @@
 
 namespace rkperf::os {
 
+namespace {
+/// So many entries are woken before the lock is let go for a moment (WAITQUEUE_WALK_BREAK_CNT).
+constexpr int kWalkBreak = 64;
+} // namespace
+
 void WaitQueueHead::add(Entry& e) {
     if (e.head) return;
     e.head = this;
@@ -18,6 +23,12 @@ void WaitQueueHead::remove(Entry& e) {
     e.head = nullptr;
 }
 
+void WaitQueueHead::remove_wait_queue(Entry& e) {
+    if (e.head != this) return;
+    lock_.pass();
+    remove(e);
+}
+
 void WaitQueueHead::wake_up(int exclusive_count) {
     // At the end of a run entries may lie on stacks that are gone.
     if (entries_.empty() || kernel_.dismantling()) return;
@@ -25,7 +36,14 @@ void WaitQueueHead::wake_up(int exclusive_count) {
     const IrqGuard guard(kernel_);
     // A woken entry may remove itself or others: walk a copy and skip what has gone.
     const std::vector<Entry*> copy(entries_.begin(), entries_.end());
+    lock_.lock();
+    int walked = 0;
     for (Entry* e : copy) {
+        if (++walked > kWalkBreak) {
+            lock_.unlock();
+            lock_.lock();
+            walked = 1;
+        }
         bool there = false;
         for (Entry* x : entries_) there |= x == e;
         if (!there) continue;
@@ -36,6 +54,7 @@ void WaitQueueHead::wake_up(int exclusive_count) {
             kernel_.wake_up_process(*e->task);
         if (exclusive && exclusive_count > 0 && --exclusive_count == 0) break;
     }
+    lock_.unlock();
 }
 
 KernelMutex::KernelMutex(Kernel& k) : kernel_(k), waiters_(k), address_(k.new_lock_address()) {}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel_events/kernel.h"
+#include "sim/os/spin_lock.h"
 
 #include <cstdint>
 #include <functional>
@@ -17,7 +18,7 @@ struct Task;
 /// struct wait_queue_head. Entries are woken in the order they came.
 class WaitQueueHead : public ke::WaitQueue {
   public:
-    explicit WaitQueueHead(Kernel& k) : kernel_(k) {}
+    explicit WaitQueueHead(Kernel& k) : kernel_(k), lock_(k) {}
 
     struct Entry {
         Task* task{};
@@ -28,6 +29,10 @@ class WaitQueueHead : public ke::WaitQueue {
     };
     void add(Entry& e);
     void remove(Entry& e); ///< no effect if not queued
+    /// The same for who was woken and is still queued (poll, epoll): takes the queue's lock.
+    void remove_wait_queue(Entry& e);
+    /// What prepare_to_wait costs a sleeper who finds the queue's lock taken.
+    void prepare_to_wait() { lock_.pass(); }
     void wake_up(int exclusive_count = 1);
     void wake_up_all() override { wake_up(0); }
     bool empty() const { return entries_.empty(); }
@@ -35,6 +40,7 @@ class WaitQueueHead : public ke::WaitQueue {
   private:
     Kernel& kernel_;
     std::list<Entry*> entries_;
+    SpinLock lock_;
 };
 
 class KernelMutex : public ke::Mutex {

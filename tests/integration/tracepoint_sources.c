@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes tracepoints fire that no recorded program can: frequencies, contended mutexes of the kernel, pages of a file of the
+// Makes tracepoints fire that no recorded program can: frequencies, contended locks of the kernel, pages of a file of the
 // host. Prints what came. tracepoint_sources FILE
 #include "tests/guest/trace_guest.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/wait.h>
 
 static void frequency(void) {
     struct perf_event_attr a = tracepoint("power", "cpu_frequency"), l = tracepoint("power", "cpu_frequency_limits");
@@ -57,6 +59,33 @@ static void contention(void) {
            count_of(fd[3]));
 }
 
+/// Many wait for one pipe. Who wakes them all holds its queue's lock meanwhile, and each takes it to leave.
+static void crowd(void) {
+    enum { waiters = 40 };
+    struct perf_event_attr b = tracepoint("lock", "contention_begin"), e = tracepoint("lock", "contention_end");
+    b.inherit = e.inherit = 1;
+    const int fb = open_event(&b, 0, -1, -1), fs = open_event(&b, 0, -1, -1), fe = open_event(&e, 0, -1, -1);
+    ioctl(fs, PERF_EVENT_IOC_SET_FILTER, "flags == 1");
+    int p[2];
+    pipe(p);
+    pid_t child[waiters];
+    for (int i = 0; i < waiters; ++i) {
+        child[i] = fork();
+        if (child[i] == 0) {
+            struct pollfd f = {.fd = p[0], .events = POLLIN};
+            _exit(poll(&f, 1, -1) == 1 ? 0 : 1);
+        }
+    }
+    usleep(20000);
+    ioctl(fb, PERF_EVENT_IOC_ENABLE, 0);
+    ioctl(fs, PERF_EVENT_IOC_ENABLE, 0);
+    ioctl(fe, PERF_EVENT_IOC_ENABLE, 0);
+    write(p[1], "x", 1);
+    int woken = 0, status;
+    for (int i = 0; i < waiters; ++i) woken += waitpid(child[i], &status, 0) == child[i] && status == 0;
+    printf("crowd: woken %d begins %ld spins %ld ends %ld\n", woken, count_of(fb), count_of(fs), count_of(fe));
+}
+
 static void pages_of(const char* name) {
     struct perf_event_attr a = tracepoint("filemap", "mm_filemap_add_to_page_cache");
     const int fd = open_event(&a, 0, -1, -1), f = open(name, O_RDONLY);
@@ -72,6 +101,7 @@ static void pages_of(const char* name) {
 int main(int argc, char** argv) {
     frequency();
     contention();
+    crowd();
     if (argc > 1) pages_of(argv[1]);
     return 0;
 }

@@ -24,7 +24,7 @@ class PollTable {
     PollTable(Kernel& k, Task& t) : k_(k), t_(t) {}
     ~PollTable() {
         for (auto& e : entries_)
-            if (e.head) e.head->remove(e);
+            if (e.head) e.head->remove_wait_queue(e);
     }
     PollTable(const PollTable&) = delete;
     PollTable& operator=(const PollTable&) = delete;

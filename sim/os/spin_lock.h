@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time that CPUs wait for each other's spin locks.
+#pragma once
+
+#include "kernel_events/kernel.h"
+#include "sim/base/types.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+namespace rkperf::os {
+
+class Kernel;
+
+/// A spin lock of kernel code that runs with interrupts masked. The host executes such a region as a whole before any other
+/// CPU, so nobody ever finds it taken, and no state needs protection. What is left is time: the latest uses are
+/// remembered in their CPU's local time, from the moment it came to the moment it let go, and a CPU that comes within uses
+/// of others waits for their end. It says so (lock:contention_begin) where Linux does: who comes second waits at the lock
+/// itself and is silent, who comes after that queues.
+class SpinLock {
+  public:
+    explicit SpinLock(Kernel& k) : kernel_(k) {}
+
+    /// Interrupts must be masked until the unlock.
+    void lock();
+    void unlock();
+    /// For a holder that does next to nothing: lock and unlock. May let others run if interrupts are on.
+    void pass();
+
+  private:
+    struct Use {
+        Picoseconds came{}, until{};
+        int cpu{};
+    };
+    struct Uses {
+        std::array<Use, 16> latest{};
+        unsigned next{};    ///< the oldest of them
+        Picoseconds last{}; ///< when the last of them ends
+        std::uint64_t address{};
+    };
+    void contend();
+
+    Kernel& kernel_;
+    std::unique_ptr<Uses> uses_; ///< once somebody has held it for some time
+    Picoseconds came_{};         ///< of the holder
+};
+
+} // namespace rkperf::os
