@@ -92,10 +92,15 @@ class DirFile final : public NamedFile {
         std::vector<DirEntry> found;
         if (const int err = node()->list(found); err) return err;
         for (const auto& [name, d] : name_->pinned) {
-            std::erase_if(found, [&, n = &name](const DirEntry& e) { return e.name == *n; });
-            found.push_back({name, d->covered()->node->attr.ino, d->covered()->node->attr.mode});
+            const FileStat& a = d->covered()->node->attr;
+            const auto same = [n = &name](const DirEntry& e) { return e.name == *n; };
+            const auto there = std::find_if(found.begin(), found.end(), same);
+            if (there != found.end())
+                *there = {name, a.ino, a.mode};
+            else
+                found.push_back({name, a.ino, a.mode});
         }
-        std::sort(found.begin(), found.end(), before);
+        if (!node()->lists_in_order()) std::sort(found.begin(), found.end(), before);
         const NodePtr& up = name_->parent ? name_->parent->node : node();
         entries_.clear();
         entries_.push_back({".", node()->attr.ino, S_IFDIR});

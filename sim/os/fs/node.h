@@ -96,6 +96,8 @@ class Node : public Inode {
         (void)out;
         return -ENOTDIR;
     }
+    /// list() gives the order in which users see the names; else they are sorted.
+    virtual bool lists_in_order() const { return false; }
     /// Any kind but a symbolic link, by the S_IFMT bits of `mode`. Owner and group are the caller's.
     virtual int create(const std::string& name, std::uint32_t mode, std::uint64_t rdev, NodePtr& out);
     virtual int symlink(const std::string& name, const std::string& target);

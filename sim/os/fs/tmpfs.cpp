@@ -4,6 +4,8 @@
 #include "sim/os/fs/dev_files.h"
 #include "sim/os/fs/pipe.h"
 
+#include <functional>
+#include <map>
 #include <utility>
 
 namespace rkperf::os {
@@ -66,12 +68,17 @@ FileStat TmpDir::stat() {
 int TmpDir::lookup(const std::string& name, NodePtr& out) {
     const auto it = entries_.find(name);
     if (it == entries_.end()) return -ENOENT;
-    out = it->second;
+    out = it->second.node;
     return 0;
 }
 
 int TmpDir::list(std::vector<DirEntry>& out) {
-    for (const auto& [name, node] : entries_) out.push_back({name, node->attr.ino, node->attr.mode});
+    std::map<std::uint64_t, std::map<std::string, Entry>::const_iterator, std::greater<>> by_age;
+    for (auto it = entries_.cbegin(); it != entries_.cend(); ++it) by_age[it->second.since] = it;
+    for (const auto& [since, it] : by_age) {
+        const FileStat& attr_of = it->second.node->attr;
+        out.push_back({it->first, attr_of.ino, attr_of.mode});
+    }
     return 0;
 }
 
@@ -84,7 +91,7 @@ void TmpDir::own(Node& n) {
 
 void TmpDir::put(const std::string& name, NodePtr node) {
     if (node->is_dir()) ++attr.nlink;
-    entries_[name] = std::move(node);
+    entries_[name] = {std::move(node), ++latest_};
     touch_times(false, true, true);
 }
 
@@ -119,7 +126,7 @@ int TmpDir::link(const std::string& name, Node& target) {
 int TmpDir::unlink(const std::string& name, bool directory) {
     const auto it = entries_.find(name);
     if (it == entries_.end()) return -ENOENT;
-    Node& n = *it->second;
+    Node& n = *it->second.node;
     if (directory) {
         if (!static_cast<TmpDir&>(n).entries_.empty()) return -ENOTEMPTY;
         n.attr.nlink = 0;
@@ -137,14 +144,14 @@ int TmpDir::rename(const std::string& name, Node& new_dir, const std::string& ne
     auto& to = static_cast<TmpDir&>(new_dir);
     const auto from_it = entries_.find(name);
     if (from_it == entries_.end()) return -ENOENT;
-    const NodePtr moved = from_it->second;
+    const NodePtr moved = from_it->second.node;
     const auto to_it = to.entries_.find(new_name);
-    NodePtr there = to_it == to.entries_.end() ? nullptr : to_it->second;
+    NodePtr there = to_it == to.entries_.end() ? nullptr : to_it->second.node;
     if (there == moved) return 0;
     if (exchange) {
         if (!there) return -ENOENT;
-        from_it->second = there;
-        to_it->second = moved;
+        from_it->second = {there, ++latest_};
+        to_it->second = {moved, ++to.latest_};
         if (moved->is_dir() != there->is_dir()) {
             (moved->is_dir() ? attr.nlink : to.attr.nlink) -= 1;
             (moved->is_dir() ? to.attr.nlink : attr.nlink) += 1;
@@ -153,7 +160,7 @@ int TmpDir::rename(const std::string& name, Node& new_dir, const std::string& ne
         if (there)
             if (const int err = to.unlink(new_name, there->is_dir()); err) return err;
         entries_.erase(name);
-        to.entries_[new_name] = moved;
+        to.entries_[new_name] = {moved, ++to.latest_};
         if (moved->is_dir()) {
             --attr.nlink;
             ++to.attr.nlink;

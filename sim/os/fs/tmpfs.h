@@ -30,6 +30,7 @@ class TmpDir : public Node {
     TmpDir(FileSystem& fs, std::uint32_t mode) : Node(fs, S_IFDIR | (mode & 07777)) {}
     int lookup(const std::string& name, NodePtr& out) override;
     int list(std::vector<DirEntry>& out) override;
+    bool lists_in_order() const override { return true; }
     int create(const std::string& name, std::uint32_t mode, std::uint64_t rdev, NodePtr& out) override;
     int symlink(const std::string& name, const std::string& target) override;
     int link(const std::string& name, Node& target) override;
@@ -40,8 +41,13 @@ class TmpDir : public Node {
     void put(const std::string& name, NodePtr node);
 
   private:
+    struct Entry {
+        NodePtr node;
+        std::uint64_t since{}; ///< names are listed the latest first, as Linux lists its dentries
+    };
     void own(Node& n);
-    std::map<std::string, NodePtr> entries_;
+    std::map<std::string, Entry> entries_;
+    std::uint64_t latest_{};
 };
 
 /// A link with a fixed target.
