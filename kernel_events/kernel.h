@@ -267,7 +267,9 @@ struct Attribute {
     std::string path; ///< absolute, e.g. "/sys/bus/event_source/devices/armv8_pmuv3/type"
     std::uint32_t mode{0444};
     std::function<std::string()> show;
-    std::function<int(std::string_view)> store; ///< 0 or negative errno
+    /// Negative errno, how many bytes it took, or 0: all. Of a file below /proc/sys, a write elsewhere than at the
+    /// start stores nothing: an empty text.
+    std::function<int(std::string_view)> store;
 };
 
 /// What perf tells about an event, for the trace and for ground truth. See sim/os for the listeners.

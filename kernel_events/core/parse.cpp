@@ -37,7 +37,15 @@ bool take_number(std::string_view& text, std::uint64_t& value, bool& overflow) {
     return any;
 }
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\0'; }
+bool is_separator(char c) { return c == ' ' || c == '\t' || c == '\n'; }
+
+void skip_spaces(std::string_view& text) {
+    while (!text.empty() && (text.front() == ' ' || (text.front() >= '\t' && text.front() <= '\r')))
+        text.remove_prefix(1);
+}
+
+/// proc_get_long looks at no more characters than this, and takes none of so many.
+constexpr std::size_t kLongestNumber = 21;
 
 constexpr std::uint64_t kIntMax = std::numeric_limits<int>::max();
 
@@ -58,20 +66,25 @@ int kstrtoint(std::string_view text, int& value) {
     return 0;
 }
 
-int proc_dointvec(std::string_view text, int& value) {
-    while (!text.empty() && (text.front() == ' ' || (text.front() >= '\t' && text.front() <= '\r')))
-        text.remove_prefix(1);
+int proc_dointvec(std::string_view text, int& value, int min, int max) {
+    const std::size_t given = text.size();
+    if (!given) return 0;
+    skip_spaces(text);
+    const std::size_t from = text.size();
     bool negative = false, overflow = false;
-    if (!text.empty() && text[0] == '-') {
+    if (text.size() > 1 && text[0] == '-') {
         negative = true;
         text.remove_prefix(1);
     }
     std::uint64_t v = 0;
-    if (!take_number(text, v, overflow)) return -EINVAL;
-    if (!text.empty() && !is_blank(text.front())) return -EINVAL;
+    if (!take_number(text, v, overflow) || from - text.size() >= kLongestNumber) return -EINVAL;
+    if (!text.empty() && !is_separator(text.front())) return -EINVAL;
     if (overflow || v > kIntMax + (negative ? 1 : 0)) return -EINVAL;
-    value = static_cast<int>(negative ? -static_cast<std::int64_t>(v) : static_cast<std::int64_t>(v));
-    return 0;
+    const std::int64_t number = negative ? -static_cast<std::int64_t>(v) : static_cast<std::int64_t>(v);
+    if (number < min || number > max) return -EINVAL;
+    value = static_cast<int>(number);
+    skip_spaces(text);
+    return static_cast<int>(given - text.size());
 }
 
 } // namespace rkperf::ke

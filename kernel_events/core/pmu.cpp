@@ -79,8 +79,9 @@ void Perf::Impl::perf_pmu_unregister(Pmu& pmu) {
     kernel.synchronize_rcu();
     if (!pmu.name.empty()) {
         if (pmu.type != PERF_TYPE_SOFTWARE) pmu_idr.erase(pmu.type);
-        for (const char* file : {"type", "uevent", "nr_addr_filters", "perf_event_mux_interval_ms"})
+        for (const char* file : {"type", "nr_addr_filters", "perf_event_mux_interval_ms"})
             kernel.remove_attribute("/sys/bus/event_source/devices/" + pmu.name + "/" + file);
+        kernel.remove_attribute("/sys/bus/event_source/devices/" + pmu.name);
     }
     // Contexts that PMUs share stay, and so does whoever gave them their name; so does the object, for they point to it.
 }
@@ -135,9 +136,6 @@ bool Perf::Impl::exclusive_event_installable(PerfEvent& event, PerfEventContext&
 void Perf::Impl::pmu_dev_alloc(Pmu& pmu) {
     const std::string dir = "/sys/bus/event_source/devices/" + pmu.name + "/";
     kernel.add_attribute({dir + "type", 0444, [&pmu] { return std::to_string(pmu.type) + "\n"; }, nullptr});
-    // A device of this bus has nothing to say about itself.
-    kernel.add_attribute(
-        {dir + "uevent", 0644, [] { return std::string(); }, [](std::string_view) { return -EINVAL; }});
     if (pmu.nr_addr_filters)
         kernel.add_attribute(
             {dir + "nr_addr_filters", 0444, [&pmu] { return std::to_string(pmu.nr_addr_filters) + "\n"; }, nullptr});

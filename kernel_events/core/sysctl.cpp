@@ -9,28 +9,17 @@ namespace rkperf::ke {
 
 namespace {
 
-struct Range {
-    int min, max;
-};
-constexpr Range kAnyInt{std::numeric_limits<int>::min(), std::numeric_limits<int>::max()};
-
-/// proc_dointvec_minmax
-int parse_in(std::string_view text, Range range, int& value) {
-    int v = 0;
-    if (const int error = proc_dointvec(text, v)) return error;
-    if (v < range.min || v > range.max) return -EINVAL;
-    value = v;
-    return 0;
-}
+constexpr int kIntMax = std::numeric_limits<int>::max();
 
 } // namespace
 
 int Perf::Impl::store_max_sample_rate(std::string_view text) {
     const int percent = sysctl.perf_cpu_time_max_percent;
     if (percent == 0 || percent == 100) return -EINVAL;
-    if (const int error = parse_in(text, {1, kAnyInt.max}, sysctl.perf_event_max_sample_rate)) return error;
+    const int taken = proc_dointvec(text, sysctl.perf_event_max_sample_rate, 1, kIntMax);
+    if (taken < 0) return taken;
     set_max_sample_rate();
-    return 0;
+    return taken;
 }
 
 void Perf::Impl::set_max_sample_rate() {
@@ -41,7 +30,8 @@ void Perf::Impl::set_max_sample_rate() {
 }
 
 int Perf::Impl::store_cpu_time_max_percent(std::string_view text) {
-    if (const int error = parse_in(text, {0, 100}, sysctl.perf_cpu_time_max_percent)) return error;
+    const int taken = proc_dointvec(text, sysctl.perf_cpu_time_max_percent, 0, 100);
+    if (taken < 0) return taken;
     const int percent = sysctl.perf_cpu_time_max_percent;
     if (percent == 0 || percent == 100) {
         kernel.pr_info("perf: Dynamic interrupt throttling disabled, can hang your system!");
@@ -49,16 +39,17 @@ int Perf::Impl::store_cpu_time_max_percent(std::string_view text) {
     } else {
         update_perf_cpu_limits();
     }
-    return 0;
+    return taken;
 }
 
 int Perf::Impl::store_callchain_limit(std::string_view text, int max, int& value) {
-    int v = 0;
-    if (const int error = parse_in(text, {0, max}, v)) return error;
+    int v = value;
+    const int taken = proc_dointvec(text, v, 0, max);
+    if (taken < 0) return taken;
     // The buffers in use have the old size.
     if (counts.nr_callchain) return -EBUSY;
     value = v;
-    return 0;
+    return taken;
 }
 
 void Perf::Impl::register_sysctls() {
@@ -66,11 +57,11 @@ void Perf::Impl::register_sysctls() {
         kernel.add_attribute({std::string("/proc/sys/kernel/") + name, 0644,
                               [&value] { return std::to_string(value) + "\n"; }, std::move(store)});
     };
-    const auto plain = [&add](const char* name, int& value, Range range) {
-        add(name, value, [&value, range](std::string_view t) { return parse_in(t, range, value); });
+    const auto plain = [&add](const char* name, int& value) {
+        add(name, value, [&value](std::string_view t) { return proc_dointvec(t, value); });
     };
-    plain("perf_event_paranoid", sysctl.perf_event_paranoid, kAnyInt);
-    plain("perf_event_mlock_kb", sysctl.perf_event_mlock_kb, kAnyInt);
+    plain("perf_event_paranoid", sysctl.perf_event_paranoid);
+    plain("perf_event_mlock_kb", sysctl.perf_event_mlock_kb);
     add("perf_event_max_sample_rate", sysctl.perf_event_max_sample_rate,
         [this](std::string_view t) { return store_max_sample_rate(t); });
     add("perf_cpu_time_max_percent", sysctl.perf_cpu_time_max_percent,

@@ -42,18 +42,15 @@ void register_user_access_sysctl(Perf::Impl& perf) {
     perf.kernel.add_attribute({"/proc/sys/kernel/perf_user_access", 0644,
                                [&value] { return std::to_string(value) + "\n"; },
                                [&perf, &value](std::string_view text) {
-                                   int v = 0;
-                                   if (const int error = proc_dointvec(text, v)) return error;
-                                   if (v != 0 && v != 1) return -EINVAL;
-                                   value = v;
-                                   if (v) return 0;
+                                   const int taken = proc_dointvec(text, value, 0, 1);
+                                   if (taken < 0 || value) return taken;
                                    for (int cpu = 0; cpu < kMaxCpus; ++cpu)
                                        if (perf.kernel.cpu_online_mask() >> cpu & 1)
                                            perf.cpu_function_call(cpu, [&] {
                                                perf.kernel.msr(sysreg::PMUSERENR_EL0, 0);
                                                return 0;
                                            });
-                                   return 0;
+                                   return taken;
                                }});
 }
 

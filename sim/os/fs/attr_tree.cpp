@@ -46,7 +46,11 @@ int AttrDir::list(std::vector<DirEntry>& out) {
 }
 
 AttrFile::AttrFile(FileSystem& fs, AttrStyle style, std::uint32_t mode, ShowFn show, StoreFn store)
-    : Node(fs, S_IFREG | (mode & 07777)), style_(style), show_(std::move(show)), store_(std::move(store)) {}
+    : Node(fs, S_IFREG | (mode & 07777)), style_(style), show_(std::move(show)), store_(std::move(store)) {
+    // sysfs does not ask about writes of nothing.
+    if (style == AttrStyle::sysfs && store_)
+        store_ = [to = std::move(store_)](std::string_view text) { return text.empty() ? 0 : to(text); };
+}
 
 FileStat AttrFile::stat() {
     FileStat st = attr;
@@ -74,7 +78,7 @@ int AttrFile::open_permission(std::uint32_t flags) {
 
 int AttrFile::open(const DentryPtr& name, std::uint32_t flags, FileHandle& out) {
     const StyleInfo i = style_info(style_);
-    out = make_text_file(name, flags, show_, store_, {i.no_read, i.no_write, true});
+    out = make_text_file(name, flags, show_, store_, {i.no_read, i.no_write, true, style_ == AttrStyle::sysctl});
     return 0;
 }
 
@@ -132,7 +136,9 @@ void AttrFs::add_text(std::string_view path, std::string text) {
 }
 
 void AttrFs::add_link(std::string_view path, std::string target) {
-    add_node(path, std::make_shared<LinkNode>(*this, std::move(target)));
+    auto link = std::make_shared<LinkNode>(*this, std::move(target));
+    if (style_ == AttrStyle::sysfs) link->attr.size = 0; // kernfs does not say
+    add_node(path, std::move(link));
 }
 
 void AttrFs::add_dir(std::string_view path) {
@@ -159,13 +165,19 @@ void AttrFs::remove(std::string_view path) {
     }
 }
 
-std::string AttrFs::show(std::string_view path) {
+NodePtr AttrFs::node_at(std::string_view path) const {
     NodePtr n = root_;
     for (const std::string& part : split(path)) {
         NodePtr next;
-        if (n->lookup(part, next)) return {};
+        if (n->lookup(part, next)) return nullptr;
         n = next;
     }
+    return n;
+}
+
+std::string AttrFs::show(std::string_view path) {
+    const NodePtr n = node_at(path);
+    if (!n) return {};
     FileHandle f;
     std::string out;
     auto d = std::make_shared<Dentry>(nullptr, nullptr, "", n);

@@ -60,10 +60,12 @@ class AttrFs final : public FileSystem {
     void add_dir(std::string_view path);
     void add_node(std::string_view path, NodePtr node);
     void remove(std::string_view path); ///< with everything below it
+    bool exists(std::string_view path) const { return node_at(path) != nullptr; }
     /// What a file shows now; empty if there is none.
     std::string show(std::string_view path);
 
   private:
+    NodePtr node_at(std::string_view path) const;
     AttrDir& dir_of(std::string_view path, std::string& name);
     AttrStyle style_;
     std::shared_ptr<AttrDir> root_;

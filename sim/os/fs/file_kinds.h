@@ -41,6 +41,9 @@ using StoreFn = std::function<std::int64_t(std::string_view)>;
 struct TextRules {
     int no_read{-EINVAL}, no_write{-EINVAL}; ///< errors of an operation without function
     bool pollable{true};
+    /// As the values below /proc/sys: read and written at the start only. A read elsewhere gives nothing, a write
+    /// elsewhere is taken and lost.
+    bool at_start_only{};
 };
 FileHandle make_text_file(const DentryPtr& name, std::uint32_t flags, ShowFn show, StoreFn store, TextRules rules);
 

@@ -126,6 +126,7 @@ class TextFile final : public NamedFile {
     }
     std::int64_t pread(std::span<std::uint8_t> to, std::uint64_t offset) override {
         if (!show_) return rules_.no_read;
+        if (offset && rules_.at_start_only) return 0;
         if (offset == 0 || !made_) {
             text_.clear();
             if (const int err = show_(text_); err) return err;
@@ -138,16 +139,18 @@ class TextFile final : public NamedFile {
         return static_cast<std::int64_t>(n);
     }
     std::int64_t write(std::span<const std::uint8_t> from) override {
-        if (!store_) return rules_.no_write;
-        const std::int64_t n = store_(text_of(from));
+        const std::int64_t n = pwrite(from, pos);
         if (n > 0) pos += static_cast<std::uint64_t>(n);
         return n;
     }
-    std::int64_t pwrite(std::span<const std::uint8_t> from, std::uint64_t) override {
+    std::int64_t pwrite(std::span<const std::uint8_t> from, std::uint64_t offset) override {
         if (!store_) return rules_.no_write;
-        return store_(text_of(from));
+        const bool lost = offset && rules_.at_start_only;
+        const std::int64_t n = store_(text_of(lost ? std::span<const std::uint8_t>() : from));
+        return lost && n >= 0 ? static_cast<std::int64_t>(from.size()) : n;
     }
     std::int64_t lseek(std::int64_t offset, int whence) override {
+        if (rules_.at_start_only && whence == SEEK_END) whence = SEEK_SET; // their size is 0
         if (whence != SEEK_SET && whence != SEEK_CUR) return -EINVAL;
         const std::int64_t to = generic_lseek(pos, 0, offset, whence);
         if (to >= 0) pos = static_cast<std::uint64_t>(to);

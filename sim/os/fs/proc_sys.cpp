@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // /proc/sys: the values that programs ask for. Those that can be changed are kept here and act only where said.
+#include "kernel_events/core/parse.h"
 #include "sim/os/fs/inotify.h"
 #include "sim/os/fs/procfs.h"
 #include "sim/os/kernel.h"
 #include "sim/os/ns/namespaces.h"
 
-#include <cctype>
-#include <climits>
-#include <cstdlib>
 #include <memory>
 
 namespace rkperf::os {
@@ -65,18 +63,6 @@ constexpr Fixed kFixed[] = {
     {"sys/vm/swappiness", 0444, "60"},
 };
 
-/// A number as proc_dointvec_minmax takes it: 0 or -EINVAL.
-int parse(std::string_view text, int low, int high, int& out) {
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-    const std::string copy(text.substr(0, text.find_first_of(" \t\n")));
-    if (copy.empty()) return 0;
-    char* end = nullptr;
-    const long v = std::strtol(copy.c_str(), &end, 0);
-    if (end == copy.c_str() || *end || v < low || v > high) return -EINVAL;
-    out = static_cast<int>(v);
-    return 0;
-}
-
 void add_int(AttrFs& fs, const char* path, int initial, int low, int high) {
     const auto value = std::make_shared<int>(initial);
     fs.add_file(
@@ -86,8 +72,7 @@ void add_int(AttrFs& fs, const char* path, int initial, int low, int high) {
             return 0;
         },
         [value, low, high](std::string_view text) -> std::int64_t {
-            const int err = parse(text, low, high, *value);
-            return err ? err : static_cast<std::int64_t>(text.size());
+            return ke::proc_dointvec(text, *value, low, high);
         });
 }
 
@@ -106,10 +91,11 @@ void add_rt_limits(AttrFs& fs) {
             },
             [limits, field](std::string_view text) -> std::int64_t {
                 Limits changed = *limits;
-                if (const int err = parse(text, INT_MIN, INT_MAX, changed.*field)) return err;
+                const int taken = ke::proc_dointvec(text, changed.*field);
+                if (taken < 0) return taken;
                 if (changed.period < 1 || changed.runtime < -1 || changed.runtime > changed.period) return -EINVAL;
                 *limits = changed;
-                return static_cast<std::int64_t>(text.size());
+                return taken;
             });
     };
     add("sys/kernel/sched_rt_period_us", &Limits::period);
@@ -148,6 +134,7 @@ void add_proc_sys(AttrFs& fs, VfsImpl&, Kernel& kernel) {
                 return 0;
             },
             [&kernel, field = n.field](std::string_view text) {
+                if (text.empty()) return std::int64_t{0};
                 (*kernel.cur().nsproxy->uts).*field =
                     std::string(text.substr(0, std::min(text.find('\n'), text.size()))).substr(0, 64);
                 return static_cast<std::int64_t>(text.size());

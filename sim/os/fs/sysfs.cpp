@@ -2,6 +2,7 @@
 #include "sim/os/fs/sysfs.h"
 
 #include "sim/os/cpufreq/cpufreq.h"
+#include "sim/os/fs/device_files.h"
 #include "sim/os/fs/procfs.h"
 #include "sim/os/kernel.h"
 #include "sim/os/sched/scheduler.h"
@@ -297,6 +298,7 @@ void add_sysfs(VfsImpl& vfs, Kernel& k) {
     add_node(*fs, k);
     fs->add_dir("bus/event_source/devices");
     fs->add_dir("bus/event_source/drivers");
+    add_bus_files(*fs, "bus/event_source/");
     fs->add_dir("bus/cpu/devices");
     for (int c = 0; c < k.num_cpus(); ++c) {
         const std::string cpu = "cpu" + std::to_string(c);

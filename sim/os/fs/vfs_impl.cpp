@@ -4,6 +4,7 @@
 
 #include "sim/os/fs/anon_files.h"
 #include "sim/os/fs/dev_files.h"
+#include "sim/os/fs/device_files.h"
 #include "sim/os/fs/inotify.h"
 #include "sim/os/fs/locks.h"
 #include "sim/os/fs/pipe.h"
@@ -421,8 +422,11 @@ void VfsImpl::add_attribute(ke::Attribute a) {
         // What is seen there are links to folders below /sys/devices.
         const std::string rest = path.substr(kEventSource.size());
         const std::string device = rest.substr(0, rest.find('/'));
-        tree->add_link(std::string(kEventSource) + device, "../../../devices/" + device);
-        tree->add_link("/devices/" + device + "/subsystem", "../../bus/event_source");
+        if (!tree->exists("/devices/" + device)) {
+            tree->add_link(std::string(kEventSource) + device, "../../../devices/" + device);
+            tree->add_link("/devices/" + device + "/subsystem", "../../bus/event_source");
+            add_device_files(*tree, "/devices/" + device + "/");
+        }
         path = "/devices/" + rest;
     }
     if ((a.mode & S_IFMT) == S_IFLNK) {
@@ -439,7 +443,7 @@ void VfsImpl::add_attribute(ke::Attribute a) {
     if (a.store)
         store = [fn = std::move(a.store)](std::string_view text) {
             const int r = fn(text);
-            return r < 0 ? std::int64_t{r} : static_cast<std::int64_t>(text.size());
+            return r ? std::int64_t{r} : static_cast<std::int64_t>(text.size());
         };
     const bool sysctl = a.path.starts_with("/proc/sys/");
     if (sysctl)

@@ -147,7 +147,7 @@ std::int64_t do_fallocate(Kernel& k, Task& t, const SyscallArgs& a) {
         return -EOPNOTSUPP;
     if (mode & FALLOC_FL_PUNCH_HOLE && !(mode & FALLOC_FL_KEEP_SIZE)) return -EOPNOTSUPP;
     if (!file->writable()) return -EBADF;
-    if (!has_position(*file)) return -ESPIPE;
+    if (dynamic_cast<PipeFile*>(file.get())) return -ESPIPE;
     const DentryPtr d = file->dentry();
     if (d && d->node->is_dir()) return -EISDIR;
     auto* node = d ? dynamic_cast<PagedNode*>(d->node.get()) : nullptr;
@@ -204,7 +204,7 @@ std::int64_t sys_sync_file_range(Kernel&, Task& t, const SyscallArgs& a) {
 std::int64_t sys_fadvise64(Kernel&, Task& t, const SyscallArgs& a) {
     const FileHandle file = file_of_fd(t, a[0]);
     if (!file) return -EBADF;
-    if (!has_position(*file)) return -ESPIPE;
+    if (dynamic_cast<PipeFile*>(file.get())) return -ESPIPE;
     constexpr std::uint64_t kWillNeed = 3, kDontNeed = 4, kLast = 5;
     if (static_cast<std::int64_t>(a[2]) < 0 || a[3] > kLast) return -EINVAL;
     Inode* inode = file->inode();

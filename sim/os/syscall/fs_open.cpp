@@ -133,6 +133,12 @@ std::int64_t set_owner(Kernel& k, File& f, int type, int pid) {
     return 0;
 }
 
+/// The owner's number as `t` sees it; 0 if there is none any more.
+int owner_vnr(Kernel& k, Task& t, const File& f) {
+    const int pid = std::abs(f.owner_pid);
+    return pid && exists(k, f.owner_type, pid) ? pid_vnr(t, pid) : 0;
+}
+
 std::int64_t lock_call(Kernel& k, Task& t, const FileHandle& f, int cmd, std::uint64_t address) {
     abi::flock fl;
     if (k.get(address, fl)) return -EFAULT;
@@ -246,7 +252,7 @@ std::int64_t sys_fcntl(Kernel& k, Task& t, const SyscallArgs& a) {
             if (who == std::numeric_limits<int>::min()) return -EINVAL;
             return set_owner(k, *f, who < 0 ? 2 : 1, who < 0 ? -who : who);
         }
-        case abi::f_getown: return f->owner_pid < 0 ? -pid_vnr(t, -f->owner_pid) : pid_vnr(t, f->owner_pid);
+        case abi::f_getown: return f->owner_pid < 0 ? -owner_vnr(k, t, *f) : owner_vnr(k, t, *f);
         case abi::f_setown_ex: {
             std::int32_t owner[2];
             if (k.get_user(owner, arg, sizeof owner)) return -EFAULT;
@@ -254,7 +260,7 @@ std::int64_t sys_fcntl(Kernel& k, Task& t, const SyscallArgs& a) {
             return set_owner(k, *f, owner[0], owner[1]);
         }
         case abi::f_getown_ex: {
-            const std::int32_t owner[2] = {f->owner_type, pid_vnr(t, std::abs(f->owner_pid))};
+            const std::int32_t owner[2] = {f->owner_type, owner_vnr(k, t, *f)};
             return k.put_user(arg, owner, sizeof owner) ? -EFAULT : 0;
         }
         case abi::f_setsig:
