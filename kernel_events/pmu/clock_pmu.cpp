@@ -24,6 +24,9 @@ int ClockPmu::clock_event_init(PerfEvent& event, std::uint64_t config) {
     event.hw.hrtimer.symbol = KernelSymbol::perf_swevent_hrtimer;
     perf_.tracepoints->trace_hrtimer_init(event.hw.hrtimer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
     event.hw.hrtimer.function = [this, &event](HrTimer& timer) { return hrtimer_expired(event, timer); };
+    // Linux keeps the timer where other events have their flags. The upper half of its function's address is there: the
+    // control page of such an event offers a counter of 32 bits, at index 0.
+    event.hw.flags = PERF_EVENT_FLAG_USER_READ_CNT;
     // Time needs no steering: the frequency is a period.
     if (event.attr.freq) {
         event.attr.sample_period = NSEC_PER_SEC / event.attr.sample_freq;
