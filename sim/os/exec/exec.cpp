@@ -22,6 +22,7 @@ namespace rkperf::os {
 
 namespace {
 
+constexpr std::uint64_t kStackExpand = 131072;       // what a stack has beyond the strings (setup_arg_pages)
 constexpr std::uint64_t kStackTop = 0xfffffffff000;  // STACK_TOP, without randomisation
 constexpr std::uint64_t kMmapBase = 0xfffff8000000;  // the least gap for the stack, 128 MiB, below TASK_SIZE
 constexpr std::uint64_t kPieBase = 0xaaaaaaaa0000;   // ELF_ET_DYN_BASE
@@ -88,16 +89,23 @@ std::uint64_t elf_hwcap() {
 
 namespace {
 
+/// How many pages at the top of the stack the strings take, with the word above them.
+std::uint64_t string_pages(const std::string& path, const std::vector<std::string>& argv,
+                           const std::vector<std::string>& envp) {
+    std::uint64_t bytes = 8 + path.size() + 1;
+    for (const auto* list : {&argv, &envp})
+        for (const std::string& s : *list) bytes += s.size() + 1;
+    return (bytes + kPageSize - 1) >> kPageShift;
+}
+
 /// Builds the initial stack; returns the stack pointer, or negative errno.
 std::int64_t build_stack(Kernel& k, Task& t, AddressSpace& as, const std::string& path,
                          const std::vector<std::string>& argv, const std::vector<std::string>& envp,
                          const Loaded& program, std::uint64_t entry, std::uint64_t base) {
     std::uint64_t sp = kStackTop - 8;
     // Strings are copied to the pages of the new stack before it is one (get_arg_page): those faults are nobody's.
-    std::uint64_t bytes = path.size() + 1;
-    for (const auto* list : {&argv, &envp})
-        for (const std::string& s : *list) bytes += s.size() + 1;
-    for (std::uint64_t page = (sp - bytes) & kPageMask; page < kStackTop; page += kPageSize)
+    for (std::uint64_t page = kStackTop - string_pages(path, argv, envp) * kPageSize; page < kStackTop;
+         page += kPageSize)
         if (as.handle_fault(page, true, false, AddressSpace::FaultBy::populate).signal) return -ENOMEM;
     const auto push = [&](const void* data, std::size_t n) {
         sp -= n;
@@ -291,7 +299,8 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
         return -EFAULT;
     };
     as->start_stack = kStackTop;
-    as->map_special(kStackTop - 33 * kPageSize, 33 * kPageSize, PROT_READ | PROT_WRITE, "[stack]", MAP_GROWSDOWN);
+    const std::uint64_t stack = string_pages(path, argv, envp) * kPageSize + kStackExpand;
+    as->map_special(kStackTop - stack, stack, PROT_READ | PROT_WRITE, "[stack]", MAP_GROWSDOWN);
     if (const auto r = map_image(k, *as, file, program.image, program.bias); r < 0) return die(r);
     std::uint64_t entry = program.image.entry + program.bias, base = 0;
     const std::uint64_t program_entry = entry;

@@ -6,6 +6,7 @@
 #include "sim/os/sched/scheduler.h"
 
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 #include <algorithm>
 #include <cerrno>
 
@@ -48,6 +49,8 @@ ke::VmaInfo AddressSpace::info(const Vma& v) const {
         if (Inode* n = v.file->inode()) {
             i.inode = {n->dev_major, n->dev_minor, n->ino, n->generation};
             i.build_id = n->build_id();
+        } else if (FileStat st; v.file->stat(st) == 0) {
+            i.inode = {gnu_dev_major(st.dev), gnu_dev_minor(st.dev), st.ino, 0};
         }
     } else if (i.path.empty()) {
         if (v.start <= cur_brk && v.end >= start_brk && start_brk != cur_brk)

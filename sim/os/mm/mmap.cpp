@@ -96,10 +96,13 @@ std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int pr
         } else {
             const std::int64_t r = file->mmap_anonymous(shared);
             if (r < 0) return r;
-            v.file.reset(); // /dev/zero
+            v.name = file->path(); // /dev/zero
+            v.file.reset();
             if (shared) v.file = std::make_shared<ShmemFile>(os_, len), v.kind = VmaKind::file;
         }
+        if (flags & MAP_GROWSDOWN) return -EINVAL;
     } else if (shared) {
+        if (flags & MAP_GROWSDOWN) return -EINVAL;
         v.file = std::make_shared<ShmemFile>(os_, len);
         v.kind = VmaKind::file;
         v.pgoff = 0;
@@ -134,7 +137,8 @@ std::int64_t AddressSpace::map_special(std::uint64_t addr, std::uint64_t length,
     v.end = addr + align_up(length);
     v.prot = static_cast<std::uint32_t>(prot);
     v.map_flags = static_cast<std::uint32_t>(MAP_PRIVATE | flags);
-    v.pgoff = addr >> kPageShift;
+    // exec has the stack at the very top before it moves it to its place, and the offset stays.
+    v.pgoff = (flags & MAP_GROWSDOWN ? kTaskSize - align_up(length) : addr) >> kPageShift;
     v.name = std::move(name);
     v.kind = kind;
     if (kind != VmaKind::anonymous) v.pgoff = 0, v.dont_expand = true;
