@@ -34,7 +34,12 @@ constexpr PipelineParams kPipeline{
     .store_buffer = 5,       // est.
     .split_penalty = 2,      // est.
     .chase_bonus = 1,        // ramlat on the RK3588: 3.0 cycles indexed, 2.0 pointer chase
-    .replay = 18,            // ramlat at 64 KiB: 18.6 cycles where random reads show that the L2 takes 9
+    .replay = 19,            // ramlat at 64 KiB: 18.6 cycles where random reads show that the L2 takes 9
+    // M: tinymembench's copies with one for every 32 bytes take 11.2..13.1 ns each, with PLDL2STRM 16.3 ns, whether or not the line
+    // is there, and with one for every 64 bytes little more than without: they go one at a time, beside everything else. Est.:
+    // each until it has been answered, as long as the replay of a load that hits the L2, or as a look-up of the DSU takes.
+    .prefetch = 20,
+    .prefetch_beyond = 30,
 };
 
 constexpr cpu::SystemCosts kCosts{

@@ -26,9 +26,10 @@ inline constexpr std::uint8_t ALU = 1, B = 2, LD = 4, ST = 8, MAC = 16, DIV = 32
 } // namespace unit
 
 /// OpTiming::detail: what a wait for this operation's result counts as; a store with a result; AESMC and AESIMC, one
-/// operation with the AESE or AESD right before it; a load with an index register.
+/// operation with the AESE or AESD right before it; a load with an index register; a prefetch instruction, and one for a level
+/// beyond the L1.
 namespace detail {
-inline constexpr std::uint8_t fused = 1, fp = 2, result_store = 4, indexed = 8;
+inline constexpr std::uint8_t fused = 1, fp = 2, result_store = 4, indexed = 8, prefetch = 16, beyond = 32;
 }
 
 struct PipelineParams {
@@ -39,6 +40,8 @@ struct PipelineParams {
     unsigned chase_bonus{};   ///< cycles by which a load's result is there earlier as the base of the very next load
     unsigned
         replay{}; ///< an access whose address comes from a load that missed issues so long after that at the earliest
+    unsigned prefetch{},
+        prefetch_beyond{}; ///< a prefetch instruction for the L1, or beyond, holds the next one up so long
 };
 
 class Pipeline {
@@ -105,6 +108,7 @@ class Pipeline {
             need = cpu::latest(need, ready_[src[2]], ready_[src[3]],
                                older - std::min<std::uint64_t>(older, op.timing.latency));
             need = std::max(need, load_free_);
+            if (__builtin_expect(op.timing.detail & detail::prefetch, 0)) need = std::max(need, prefetch_free_);
         }
         return issue(op, need);
     }
@@ -126,6 +130,8 @@ class Pipeline {
                 replay_[dst[0]] = at + params_.replay;
             }
         }
+        if (__builtin_expect(op.timing.detail & detail::prefetch, 0))
+            prefetch_free_ = at + (op.timing.detail & detail::beyond ? params_.prefetch_beyond : params_.prefetch);
         hold(op, at);
     }
     void store(const cpu::DecodedOp& op, std::uint64_t at, std::uint64_t ready, std::uint32_t slow, std::uint64_t) {
@@ -257,7 +263,7 @@ class Pipeline {
     std::uint64_t memory_order_{}; ///< no younger access before (barriers)
     std::uint64_t drained_{};      ///< all stores so far have reached the cache
     std::uint64_t late_{};         ///< the data of all slow accesses so far are there
-    std::uint64_t mac_free_{}, div_free_{}, fp_div_free_{}, load_free_{}, store_free_{};
+    std::uint64_t mac_free_{}, div_free_{}, fp_div_free_{}, load_free_{}, store_free_{}, prefetch_free_{};
     unsigned stores_{};
     cpu::StallCounts& stalls_;
     const PipelineParams params_;

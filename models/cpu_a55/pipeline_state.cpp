@@ -38,6 +38,7 @@ void Pipeline::save(cpu::PipeImage& image) const {
     image.put(rel(fp_div_free_));
     image.put(rel(load_free_));
     image.put(rel(store_free_));
+    image.put(rel(prefetch_free_));
     const unsigned registers = image.reserve();
     unsigned n = 0;
     cpu::each_later(at, ready_, accumulated_, [&](unsigned r) {
@@ -92,6 +93,7 @@ void Pipeline::restore(std::span<const std::uint16_t> words, std::uint64_t at) {
     fp_div_free_ = time();
     load_free_ = time();
     store_free_ = time();
+    prefetch_free_ = time();
     ready_.fill(0);
     accumulated_.fill(0);
     for (unsigned n = image.get(); n; --n) {

@@ -257,6 +257,7 @@ cpu::OpTiming timing_of(const Insn& i) {
         case Tc::atomic:
         case Tc::cas: t.detail |= detail::result_store; break;
         case Tc::aes_mc: t.detail |= detail::fused; break;
+        case Tc::prefetch: t.detail |= detail::prefetch | (i.raw >> 1 & 3 ? detail::beyond : 0); break;
         case Tc::gpr_to_fp:
             if ((i.raw >> 16 & 7) >= 6) t.latency = 3; // FMOV
             break;

@@ -8,13 +8,20 @@
 
 namespace rkperf::mem {
 
+/// What is known of the use of a line.
+enum class Standing : std::uint8_t {
+    ahead,  ///< a stream of stores wrote it, or a prefetcher brought it; nobody has asked for it yet
+    asked,  ///< a core asked for it
+    reused, ///< and a core asked for it while the L3 had it
+};
+
 class Directory {
   public:
     struct Entry {
         std::uint64_t pline{kEmpty};
         std::uint32_t holders{};   ///< bit n: the core on port n
         std::int16_t owner{kNone}; ///< port that holds the line exclusive or modified
-        bool reused{};             ///< the L3 had the line when a core asked for it
+        Standing standing{};       ///< with which the line comes to the L3 as a victim
     };
     static constexpr std::int32_t kNone = -1;
 

@@ -2,6 +2,7 @@
 #include "models/memory/dsu.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <stdexcept>
 #include <string>
@@ -104,20 +105,20 @@ std::uint64_t Dsu::read_shared(const Request& r, DsuExtension& x) {
         e.owner = Directory::kNone;
         e.holders |= r.bit;
         if (owner == Directory::kNone && l) {
-            l->stamp = ++l3_clock_;
+            l->stamp = static_cast<std::uint32_t>(standing(l, x));
             return l3_data_ready(r);
         }
         // The owner, or one of the sharers, supplies the data; shared lines are in the L3, too.
         const unsigned source =
             owner != Directory::kNone ? static_cast<unsigned>(owner) : static_cast<unsigned>(std::countr_zero(others));
         const SnoopResult s = caches_[source]->snoop(r.pline, SnoopKind::downgrade, true);
-        put(r.pline, s.dirty, r.looked_up);
+        put(r.pline, s.dirty, r.looked_up, Standing::asked, true);
         x.level = Level::peer;
         return r.looked_up + snoop_ps_;
     }
     e.holders = r.bit;
     e.owner = static_cast<std::int16_t>(r.port);
-    e.reused = l != nullptr;
+    e.standing = standing(l, x);
     x.granted = State::exclusive;
     if (l) {
         done = l3_data_ready(r);
@@ -166,24 +167,32 @@ std::uint64_t Dsu::take_unique(const Request& r, DsuExtension& x, bool with_data
     }
     const bool dirty = s.dirty || (l && l->state == State::modified);
     x.granted = dirty ? State::modified : State::exclusive;
-    const bool reused = l != nullptr;
+    const Standing stands = standing(l, x);
     if (l) l3_.drop(*l);
     Directory::Entry& e = directory_.insert(r.pline);
     e.holders = r.bit;
     e.owner = static_cast<std::int16_t>(r.port);
-    e.reused = reused;
+    e.standing = stands;
     return done;
 }
 
+/// What a line that is asked for, and is in the L3 if not null, will come back with. What a prefetcher takes is part of a
+/// stream, and what was brought ahead is used for the first time: neither has proved worth its place.
+Standing Dsu::standing(const CacheLine* l, const DsuExtension& x) {
+    const Standing before = l ? standing(*l) : Standing::ahead;
+    if (x.prefetch || before == Standing::reused) return before;
+    return before == Standing::asked ? Standing::reused : Standing::asked;
+}
+
 std::uint64_t Dsu::victim(const Request& r, DsuExtension& x) {
-    bool reused = false;
+    Standing stands = Standing::asked;
     if (Directory::Entry* e = directory_.find(r.pline)) {
-        reused = e->reused;
+        stands = e->standing;
         e->holders &= ~r.bit;
         if (e->owner == static_cast<std::int32_t>(r.port)) e->owner = Directory::kNone;
         if (e->holders == 0) directory_.erase(*e);
     }
-    if (x.kind != DsuKind::evict) x.allocated = put(r.pline, x.kind == DsuKind::write_back, r.looked_up, true, reused);
+    if (x.kind != DsuKind::evict) x.allocated = put(r.pline, x.kind == DsuKind::write_back, r.looked_up, stands);
     return r.looked_up;
 }
 
@@ -191,7 +200,7 @@ std::uint64_t Dsu::stream(const Request& r, DsuExtension& x) {
     invalidate_others(r, false);
     if (Directory::Entry* e = directory_.find(r.pline)) directory_.erase(*e);
     if (x.kind == DsuKind::write_stream) {
-        x.allocated = put(r.pline, true, r.looked_up);
+        x.allocated = put(r.pline, true, r.looked_up, Standing::ahead, true);
         return r.looked_up;
     }
     if (CacheLine* l = l3_.find(r.pline)) l3_.drop(*l);
@@ -236,7 +245,7 @@ std::uint64_t Dsu::prefetch(const Request& r, DsuExtension& x) {
     const std::uint64_t ready =
         dram(r.pline, tlm::TLM_READ_COMMAND, r.looked_up + p_.memory_request_ps) + p_.memory_return_ps - data_ps_;
     *slot = {.pline = r.pline, .begun = r.looked_up, .ready = ready};
-    x.allocated = put(r.pline, false, r.looked_up);
+    x.allocated = put(r.pline, false, r.looked_up, Standing::ahead, true);
     x.level = Level::dram;
     return r.looked_up;
 }
@@ -252,28 +261,38 @@ std::uint64_t Dsu::l3_data_ready(const Request& r) const {
     return from + data_ps_;
 }
 
-bool Dsu::put(std::uint64_t pline, bool dirty, std::uint64_t now, bool victim, bool reused) {
-    const bool by_chance = victim && !reused;
+bool Dsu::put(std::uint64_t pline, bool dirty, std::uint64_t now, Standing standing, bool must) {
     if (CacheLine* l = l3_.find(pline)) {
         if (dirty) l->state = State::modified;
-        l->stamp = ++l3_clock_;
         return dirty;
     }
-    CacheLine& l = l3_.victim(pline, l3_clock_);
-    // A line's `prefetched` says here that it has been used from the L3 before.
-    if (by_chance && l.state != State::invalid && l.prefetched) {
-        // What was used again is seldom given up for what was not: part of a working set bigger than the L3 stays in it.
-        if (dice_.below(256) >= p_.victims_kept) {
-            if (dirty) dram(pline, tlm::TLM_WRITE_COMMAND, now + p_.memory_request_ps);
-            return false;
-        }
+    if (standing == Standing::asked && dice_.below(256) < p_.newcomers_kept) standing = Standing::reused;
+    CacheLine* const place = make_room(pline, must || standing == Standing::reused);
+    if (!place) {
+        if (dirty) dram(pline, tlm::TLM_WRITE_COMMAND, now + p_.memory_request_ps);
+        return false;
     }
-    if (l.state == State::modified) dram(l.pline, tlm::TLM_WRITE_COMMAND, now + p_.memory_request_ps);
-    l3_.replace(l, {.pline = pline,
-                    .state = dirty ? State::modified : State::exclusive,
-                    .prefetched = reused,
-                    .stamp = ++l3_clock_});
+    if (place->state == State::modified) dram(place->pline, tlm::TLM_WRITE_COMMAND, now + p_.memory_request_ps);
+    l3_.replace(*place, {.pline = pline,
+                         .state = dirty ? State::modified : State::exclusive,
+                         .stamp = static_cast<std::uint32_t>(standing)});
     return true;
+}
+
+/// Where a line goes in its set: a free place, else at random that of a line of less standing than reused, else any. The last
+/// only a line gets that `must` have a place, others seldom.
+CacheLine* Dsu::make_room(std::uint64_t pline, bool must) {
+    const std::span<CacheLine> set = l3_.set(pline);
+    std::array<CacheLine*, TagArray::kMaxWays> spare;
+    unsigned n = 0;
+    for (CacheLine& l : set) {
+        if (l.state == State::invalid) return &l;
+        spare[n] = &l;
+        n += standing(l) != Standing::reused;
+    }
+    if (n != 0) return spare[dice_.below(n)];
+    if (!must && dice_.below(256) >= p_.newcomers_kept) return nullptr;
+    return &set[dice_.below(set.size())];
 }
 
 std::uint64_t Dsu::dram(std::uint64_t pline, tlm::tlm_command command, std::uint64_t at) {

@@ -25,10 +25,9 @@ namespace rkperf::mem {
 /// Latencies in DSU cycles unless named _ps. Fitted to: L3 16..18 ns load-to-use on both clusters at a DSU clock of
 /// 1.8 GHz, DRAM 130 ns at 64 MiB (sbc-bench ramlat on four RK3588 boards); the split is an estimate.
 struct DsuParams {
-    std::uint64_t hertz{1'800'000'000}; ///< scmi_clk_dsu at its highest
-    /// RK3588 device tree: 3 MiB, 4096 sets. Replacement: M, a cyclic walk through 4 MiB still hits six times in ten.
-    CacheGeometry l3{3 * 1024 * 1024, 12, 64, Replacement::random};
-    unsigned slices{2};         ///< est.
+    std::uint64_t hertz{1'800'000'000};        ///< scmi_clk_dsu at its highest
+    CacheGeometry l3{3 * 1024 * 1024, 12, 64}; ///< RK3588 device tree: 3 MiB, 4096 sets
+    unsigned slices{2};                        ///< est.
     unsigned slice_interval{3}; ///< cycles between two requests to one slice; M: eight chains, whose lines are
                                 ///< all in one, take 3.75 ns a line and its victim
     unsigned request{6};        ///< core port to tags and snoop filter
@@ -38,8 +37,10 @@ struct DsuParams {
     std::uint64_t memory_request_ps{26'000}; ///< L3 miss to the memory controller
     std::uint64_t memory_return_ps{26'000};  ///< memory controller to the core port
     unsigned prefetches{32};                 ///< L3 prefetches in flight; est.
-    unsigned victims_kept{16}; ///< of 256 victims that came from memory, those put into the L3 in the place of a line
-                               ///< that has been used from there; M: walks through 4 and 8 MiB hit 0.7 and 0.25
+    /// M: walks through 4, 8 and 16 MiB hit 0.7..0.8, 0.3..0.4 and 0.1..0.2, nearly what could hit at best. So a line that was
+    /// used from the L3 again stays, and of 256 lines that come from memory so many are taken for one at once: a thirty-second,
+    /// as bimodal insertion has it (Qureshi et al., ISCA 2007); est. for this L3.
+    unsigned newcomers_kept{8};
 };
 
 class Dsu : public sc_core::sc_module {
@@ -91,15 +92,18 @@ class Dsu : public sc_core::sc_module {
 
     Snooped invalidate_others(const Request& r, bool want_data);
     std::uint64_t l3_data_ready(const Request& r) const;
-    /// Puts a line into the L3; true if it was written there: it was not there yet, or is dirty. A victim of a core that is
-    /// not `reused` may be passed over.
-    bool put(std::uint64_t pline, bool dirty, std::uint64_t now, bool victim = false, bool reused = false);
+    /// Puts a line into the L3; true if it was written there: it was not there yet, or is dirty. One that need not be there
+    /// may be passed over.
+    bool put(std::uint64_t pline, bool dirty, std::uint64_t now, Standing standing, bool must = false);
+    CacheLine* make_room(std::uint64_t pline, bool must);
+    static Standing standing(const CacheLine* l, const DsuExtension& x);
+    /// That of a line of the L3 is kept in its stamp.
+    static Standing standing(const CacheLine& l) { return static_cast<Standing>(l.stamp); }
     std::uint64_t dram(std::uint64_t pline, tlm::tlm_command command, std::uint64_t at);
     std::uint64_t ps(unsigned cycles) const { return cycles * 1'000'000'000'000ull / p_.hertz; }
 
     DsuParams p_;
     TagArray l3_;
-    std::uint32_t l3_clock_{};
     Dice dice_;
     Directory directory_;
     std::vector<SnoopPort*> caches_;

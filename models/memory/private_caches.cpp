@@ -517,12 +517,14 @@ PrivateCaches::Fill PrivateCaches::from_l2(std::uint64_t pline, Into who, bool u
     CacheLine& place = l2_victim(pline);
     x_.next = place.pline;
     const Fill f = from_dsu(pline, kind, why, start);
+    through_l2_port(start); // the line's way in: it waits for a gap
     allocate_l2(place, pline, f.state, start);
     return {.ready = f.ready, .level = f.level, .state = f.state == State::shared ? State::shared : State::exclusive};
 }
 
 PrivateCaches::Fill PrivateCaches::from_dsu(std::uint64_t pline, DsuKind kind, For why, std::uint64_t start) {
     x_.kind = kind;
+    x_.prefetch = why == For::prefetch;
     const std::uint64_t ready = start + p_.to_dsu + dsu_.transact(x_, pline, start + p_.to_dsu / 2);
     count(ev::L3D_CACHE);
     count(ev::L3D_CACHE_RD);
@@ -760,6 +762,7 @@ bool PrivateCaches::prefetch_l2(std::uint64_t pline, std::uint64_t now) {
     CacheLine& place = l2_victim(pline);
     x_.next = place.pline;
     const Fill f = from_dsu(pline, DsuKind::read_shared, For::prefetch, now);
+    through_l2_port(now);
     prefetches_.occupy(*slot, pline, f.ready, f.level);
     allocate_l2(place, pline, f.state, now).prefetched = true;
     return true;

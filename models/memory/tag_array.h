@@ -22,6 +22,7 @@ namespace rkperf::mem {
 class TagArray {
   public:
     using State = CacheLine::State;
+    static constexpr unsigned kMaxWays = 60;
 
     explicit TagArray(const CacheGeometry& g)
         : ways_(g.ways), stride_((g.ways + 3) / 4 * 4), replacement_(g.replacement) {
@@ -82,6 +83,9 @@ class TagArray {
         return set[kMaxWays - (best & 0xff)];
     }
 
+    /// The places where `pline` may be.
+    std::span<CacheLine> set(std::uint64_t pline) { return {&lines_[first(pline)], ways_}; }
+
     /// Puts a line in the place of `l`, a line of this array.
     void replace(CacheLine& l, const CacheLine& by) {
         tags_[static_cast<std::size_t>(&l - lines_.get())] = short_tag(by.pline);
@@ -105,7 +109,6 @@ class TagArray {
   private:
     static constexpr std::align_val_t kHostLine{64};
     static constexpr std::uint32_t kNoTag = ~std::uint32_t{0};
-    static constexpr unsigned kMaxWays = 60;
     template <class T>
     struct Free {
         void operator()(T* p) const { ::operator delete[](p, kHostLine); }

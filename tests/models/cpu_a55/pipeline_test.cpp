@@ -14,8 +14,14 @@ constexpr std::uint32_t kAddX5X2 = 0x91000445, kLoadQ = 0x3dc00002, kFaddD = 0x1
 
 struct Rig {
     cpu::StallCounts stalls;
-    cpu_a55::Pipeline pipe{
-        stalls, {.mispredict_penalty = 8, .run_ahead = 6, .store_buffer = 5, .chase_bonus = 1, .replay = 18}};
+    cpu_a55::Pipeline pipe{stalls,
+                           {.mispredict_penalty = 8,
+                            .run_ahead = 6,
+                            .store_buffer = 5,
+                            .chase_bonus = 1,
+                            .replay = 18,
+                            .prefetch = 20,
+                            .prefetch_beyond = 30}};
     Rig() { pipe.restart(1000); }
     /// Issues a load whose data come `wait` cycles late; returns when it issued.
     std::uint64_t load(std::uint32_t raw, unsigned wait = 0, std::uint32_t slow = 0) {
@@ -38,6 +44,29 @@ TEST_CASE("an address that comes from a load that missed is used 18 cycles after
     SECTION("by a load") { CHECK(r.load(kLoadX3FromX2) == first + 18); }
     SECTION("not by other instructions, which need the data only") { CHECK(r.general(kAddX5X2) == first + 6 + 3); }
     SECTION("nor by loads from elsewhere") { CHECK(r.load(kLoadX4FromX0) == first + 1); }
+}
+
+TEST_CASE("prefetch instructions go one at a time, whatever they find", "[a55]") {
+    constexpr std::uint32_t kPldL1 = 0xf9800000, kPldL2Strm = 0xf9800003;
+    Rig r;
+    SECTION("for the L1") {
+        const std::uint64_t first = r.load(kPldL1);
+        CHECK(r.load(kPldL2Strm) == first + 20);
+    }
+    SECTION("for the L2, which take longer") {
+        const std::uint64_t first = r.load(kPldL2Strm);
+        CHECK(r.load(kPldL1) == first + 30);
+    }
+    SECTION("loads pass them by") {
+        const std::uint64_t first = r.load(kPldL1);
+        CHECK(r.load(kLoadX4FromX0) == first + 1);
+        CHECK(r.load(kPldL1) == first + 20);
+    }
+    SECTION("later ones do not wait") {
+        const std::uint64_t first = r.load(kPldL1);
+        r.pipe.restart(first + 100);
+        CHECK(r.load(kPldL1) == first + 100);
+    }
 }
 
 TEST_CASE("an address that comes from a load that waited longer is used when it is there", "[a55]") {

@@ -258,6 +258,27 @@ TEST_CASE("misses in flight are bounded, and requests to the same line share one
     CHECK(f.total(ev::L1D_CACHE) == 5);
 }
 
+TEST_CASE("a line that comes into the L2 takes its port as one that leaves it does", "[memory][mshr]") {
+    for (const bool inclusive : {true, false}) {
+        CachesFixture f(inclusive ? plain_a76() : plain_a55());
+        // Given two lines in the L2 that have left the L1D
+        const std::uint64_t way = l1d_way(f.params), at = 7'000'000; // both cores' ports begin an interval then
+        for (unsigned i = 0; i < f.params.l1d.ways + 3; ++i) f.go(i * way);
+        REQUIRE(f.l2(0) != State::invalid);
+        REQUIRE(f.l2(way) != State::invalid);
+        const auto port = [&](unsigned slots) { return (slots * f.params.l2_line_interval + 3) / 4; };
+        // When one is loaded together with the other, it waits for that one; behind a line that the L2 has to fetch and
+        // keep, for two.
+        f.caches.access(PhysAddr(0), Access::load, at, nullptr, 8);
+        const Timing behind_hit = f.caches.access(PhysAddr(way), Access::load, at, nullptr, 8);
+        CHECK(behind_hit.ready == at + port(1) + f.params.l2_hit);
+        for (unsigned i = 0; i < f.params.l1d.ways + 3; ++i) f.go(i * way);
+        f.caches.access(PhysAddr(64 * way), Access::load, 2 * at, nullptr, 8);
+        const Timing behind_miss = f.caches.access(PhysAddr(way), Access::load, 2 * at, nullptr, 8);
+        CHECK(behind_miss.ready == 2 * at + port(inclusive ? 2 : 1) + f.params.l2_hit);
+    }
+}
+
 TEST_CASE("misses that leave their places in order hold those behind a slow one", "[memory][mshr]") {
     for (const bool in_order : {false, true}) {
         CoreMemoryParams p = plain_a55();
