@@ -168,9 +168,9 @@ EXPECTED = {
              "BUS_ACCESS_RD": (-2.5, 2.5)},
     "store_bursts": {"STALL_BACKEND_ST_STB": SOME, "L1D_CACHE_WR": (8, 20)},
     "short_fills": {"L2D_CACHE_ALLOCATE": SOME, "L1D_WS_MODE_ENTRY": (0.009, 0.1)},
-    # On the A76 lines that come late count as refills: one of the two runs may have more of them.
+    # On the A55 a few lines are asked for before they are prefetched; how many depends on the times of misses, and no board says.
     # On the A76 a prefetched line that comes late is a refill, and they come late in spells: no figure to hold it to.
-    "read_on": {"L1D_CACHE_REFILL": {"a55": (0, 0.1)}, "L1D_CACHE_REFILL_PREFETCH": SOME, "BUS_ACCESS_RD": (1.9, 4.1),
+    "read_on": {"L1D_CACHE_REFILL": {"a55": (0, 0.15)}, "L1D_CACHE_REFILL_PREFETCH": SOME, "BUS_ACCESS_RD": (1.9, 4.1),
                 "L3D_CACHE_REFILL_PREFETCH": SOME},
     # A board's A76 counts in each round 0.418 refills, 1.000 look-ups of the L1D, 2.10 of the L2 (0.1 of them walks), 0.996
     # reads from the L3, 0.864 of them from memory, 0.1094 L1 TLB refills, and 0.0975 walks, the L2 TLB keeping some.
