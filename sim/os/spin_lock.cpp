@@ -13,7 +13,9 @@ namespace {
 /// Waits for an event (WFE) again and again: hardly an instruction, but time.
 void spin(Kernel& os, Picoseconds until) {
     cpu::Core& core = os.core();
-    const std::uint64_t cycles = core.clock().cycle_at(until).v - core.cycle().v;
+    const std::uint64_t end = core.clock().cycle_at(until).v, now = core.cycle().v;
+    if (end <= now) return; // the way here took as long
+    const std::uint64_t cycles = end - now;
     cpu::KernelWork w;
     w.code_address = Kernel::symbol_address(KernelSymbol::queued_spin_lock_slowpath);
     w.extra_cycles = static_cast<std::uint32_t>(std::min<std::uint64_t>(cycles, ~0u));

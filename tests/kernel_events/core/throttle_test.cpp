@@ -171,14 +171,14 @@ TEST_CASE("sysctls of the sampling rate", "[CORE-274][CORE-275][CORE-276][CORE-2
     CHECK(w.p().perf_sample_allowed_ns == 2500);
     CHECK(w.attribute("/proc/sys/kernel/perf_event_mlock_kb") == "516\n");
     CHECK(store("perf_event_max_sample_rate", "0\n") == -EINVAL);
-    CHECK(store("perf_event_max_sample_rate", "1001\n") == 0);
+    CHECK(store("perf_event_max_sample_rate", "1001\n") == 5);
     CHECK(w.p().max_samples_per_tick == 5);
     CHECK(store("perf_cpu_time_max_percent", "101\n") == -EINVAL);
-    CHECK(store("perf_cpu_time_max_percent", "0\n") == 0);
+    CHECK(store("perf_cpu_time_max_percent", "0\n") == 2);
     CHECK(w.p().perf_sample_allowed_ns == 0);
     CHECK(store("perf_event_max_sample_rate", "2000\n") == -EINVAL);
     CHECK(limit(w) == "1001\n");
-    CHECK(store("perf_event_paranoid", "-1\n") == 0);
+    CHECK(store("perf_event_paranoid", "-1\n") == 3);
     CHECK(w.attribute("/proc/sys/kernel/perf_event_paranoid") == "-1\n");
     CHECK(store("perf_event_paranoid", "x\n") == -EINVAL);
 }

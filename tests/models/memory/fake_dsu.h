@@ -80,4 +80,10 @@ struct CachesFixture {
     std::uint64_t cycle{1000};
 };
 
+inline CoreMemoryParams plain_a76() { return without_streaming(without_prefetch(cortex_a76_memory())); }
+inline CoreMemoryParams plain_a55() { return without_streaming(without_prefetch(cortex_a55_memory())); }
+
+/// Distance of addresses that fall into the same L1D set.
+inline std::uint64_t l1d_way(const CoreMemoryParams& p) { return p.l1d.bytes / p.l1d.ways; }
+
 } // namespace rkperf::mem::test

@@ -51,11 +51,14 @@ TEST_CASE("kallsyms lists every function once, in order of addresses, hidden as 
     }
     CHECK(lines == static_cast<unsigned>(rkperf::KernelSymbol::count_) + 3);
     CHECK(names.count("vfs_read") == 1);
-    FileHandle f;
-    REQUIRE(fake_kernel().vfs().openat(-100, "/proc/sys/kernel/kptr_restrict", 1, 0, f) == 0);
-    CHECK(f->write(bytes("2\n")) == 2);
+    const auto restrict_to = [](const char* level) {
+        FileHandle f;
+        REQUIRE(fake_kernel().vfs().openat(-100, "/proc/sys/kernel/kptr_restrict", 1, 0, f) == 0);
+        CHECK(f->write(bytes(level)) == 2);
+    };
+    restrict_to("2\n");
     CHECK(has("/proc/kallsyms", "0000000000000000 T vfs_read\n"));
-    CHECK(f->write(bytes("0\n")) == 2);
+    restrict_to("0\n");
     CHECK_FALSE(has("/proc/kallsyms", "0000000000000000 T vfs_read\n"));
 }
 
