@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <stdexcept>
 
 namespace rkperf::cpu {
 namespace {
@@ -87,6 +88,7 @@ BranchPredictor::BranchPredictor(const PredictorParams& params)
     counters_.assign(tags_.size(), entry_of(kWeaklyTaken, 0));
     counters_.push_back(kNoEntry);
     for (unsigned t = 0; t < kTables; ++t) {
+        if (params.history[t] > (t + 1 < kTables ? 63u : 128u)) throw std::invalid_argument("branch history");
         history_mask_[t] = low_bits(std::min(params.history[t], 64u));
     }
     older_mask_ = low_bits(std::max(params.history.back(), 64u) - 64);

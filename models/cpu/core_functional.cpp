@@ -105,7 +105,7 @@ std::uint8_t* CoreBase::functional_access(std::uint64_t va, unsigned size, Acces
     } else if (!(va >> 56) && !is_prefetch(kind)) {
         port_.fill(va, host - (va - line), simple_page_, simple_line_, writable);
     }
-    if (stops_at_watchpoint(va, size, kind)) return nullptr;
+    if (watching_ && stops_at_watchpoint(va, size, kind)) return nullptr;
     if (write && code) drop_code(physical_.phys(host).v >> kPageShift);
     last_slow_line_ = line;
     last_slow_host_ = host - (va - line);

@@ -180,7 +180,9 @@ class Pipeline {
     std::uint64_t wrong_path(std::uint64_t) const { return 0; } // nothing issues past an unresolved branch for long
     /// The cycle after the present issue cycle: an instruction that issued with others leaves with them.
     std::uint64_t retired() const { return issue_ + (count_ != 0); }
-    std::uint64_t ceiling() const { return cpu::latest(issue_, fetch_, late_, drained_) + kLongestWait; }
+    std::uint64_t ceiling() const {
+        return cpu::latest(cpu::latest(issue_, fetch_, late_, drained_), prefetch_free_) + kLongestWait;
+    }
     std::uint64_t least_ceiling(std::uint64_t enough) const;
 
     // For replaying (replayer.h).
@@ -188,7 +190,7 @@ class Pipeline {
     static constexpr bool kReplays = true, kReadsAddresses = false;
     static constexpr unsigned kYield = 12;
     static constexpr unsigned kLongestWait = 512; ///< latency plus occupancy (OpTiming)
-    /// Of least_ceiling(), as of an operation's cycles only those are counted that are in the tables (CodeCache).
+    /// What an operation can take beyond the cycles of its row in the tables, which Block::cycles counts.
     static constexpr unsigned kCeilingMargin = 32;
     std::uint64_t present() const { return issue_; }
     void save(cpu::PipeImage& image) const;

@@ -11,9 +11,9 @@ constexpr unsigned kReady = 1, kAccumulated = 2, kBoth = kReady | kAccumulated;
 } // namespace
 
 std::uint64_t Pipeline::least_ceiling(std::uint64_t enough) const {
-    std::uint64_t last =
-        cpu::latest(cpu::latest(issue_, fetch_, late_, drained_),
-                    cpu::latest(memory_order_, mac_free_, div_free_, fp_div_free_), load_free_, store_free_);
+    std::uint64_t last = cpu::latest(cpu::latest(issue_, fetch_, late_, drained_),
+                                     cpu::latest(memory_order_, mac_free_, div_free_, fp_div_free_),
+                                     cpu::latest(load_free_, store_free_, prefetch_free_));
     if (last + kCeilingMargin >= enough) return last + kCeilingMargin;
     for (unsigned r = 0; r < ready_.size(); ++r) last = cpu::latest(last, ready_[r], replay_[r]);
     return last + kCeilingMargin;

@@ -98,7 +98,8 @@ void Pipeline::system(const DecodedOp& op, std::uint64_t ready) {
         stall(op.insn.kind == a64::InsnKind::isb ? cpu::Lane::stall_frontend : cpu::Lane::stall_backend, done);
         slots_ = done * kWidth;
     }
-    fetch_ = std::max(fetch_, done);
+    fetch_stall(done, cpu::Lane::stall_frontend);
+    if (op.insn.kind == a64::InsnKind::isb) lead_ = 0; // what was predicted is thrown away
 }
 
 } // namespace rkperf::cpu_a76

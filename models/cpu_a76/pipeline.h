@@ -162,7 +162,7 @@ class Pipeline {
     /// `bubble`: cycles that the predictor loses. Fetch does not as long as it has addresses to go on with.
     void taken(unsigned bubble) {
         redirected_ = true;
-        const unsigned hidden = std::min(2 * bubble, lead_);
+        const unsigned hidden = std::min(2 * bubble, lead_ / 2 * 2);
         lead_ -= hidden;
         fetch_ += bubble - hidden / 2;
     }

@@ -105,20 +105,20 @@ std::uint64_t Dsu::read_shared(const Request& r, DsuExtension& x) {
         e.owner = Directory::kNone;
         e.holders |= r.bit;
         if (owner == Directory::kNone && l) {
-            l->stamp = static_cast<std::uint32_t>(standing(l, x));
+            l->stamp = static_cast<std::uint32_t>(use(l, e.standing, x));
             return l3_data_ready(r);
         }
         // The owner, or one of the sharers, supplies the data; shared lines are in the L3, too.
         const unsigned source =
             owner != Directory::kNone ? static_cast<unsigned>(owner) : static_cast<unsigned>(std::countr_zero(others));
         const SnoopResult s = caches_[source]->snoop(r.pline, SnoopKind::downgrade, true);
-        put(r.pline, s.dirty, r.looked_up, Standing::asked, true);
+        put(r.pline, s.dirty, r.looked_up, std::max(e.standing, Standing::asked), true);
         x.level = Level::peer;
         return r.looked_up + snoop_ps_;
     }
     e.holders = r.bit;
     e.owner = static_cast<std::int16_t>(r.port);
-    e.standing = standing(l, x);
+    e.standing = use(l, Standing::ahead, x);
     x.granted = State::exclusive;
     if (l) {
         done = l3_data_ready(r);
@@ -167,7 +167,7 @@ std::uint64_t Dsu::take_unique(const Request& r, DsuExtension& x, bool with_data
     }
     const bool dirty = s.dirty || (l && l->state == State::modified);
     x.granted = dirty ? State::modified : State::exclusive;
-    const Standing stands = standing(l, x);
+    const Standing stands = use(l, before ? before->standing : Standing::ahead, x);
     if (l) l3_.drop(*l);
     Directory::Entry& e = directory_.insert(r.pline);
     e.holders = r.bit;
@@ -176,12 +176,14 @@ std::uint64_t Dsu::take_unique(const Request& r, DsuExtension& x, bool with_data
     return done;
 }
 
-/// What a line that is asked for, and is in the L3 if not null, will come back with. What a prefetcher takes is part of a
-/// stream, and what was brought ahead is used for the first time: neither has proved worth its place.
-Standing Dsu::standing(const CacheLine* l, const DsuExtension& x) {
-    const Standing before = l ? standing(*l) : Standing::ahead;
-    if (x.prefetch || before == Standing::reused) return before;
-    return before == Standing::asked ? Standing::reused : Standing::asked;
+/// What a line that is asked for, and is in the L3 if not null, will come back with; `known`: of the cores' copies. What a
+/// prefetcher takes is part of a stream, what was brought ahead is used for the first time, and a core that asks to write
+/// what it has does not use the L3: none has proved worth its place. Est.: the policy is not published.
+Standing Dsu::use(const CacheLine* l, Standing known, const DsuExtension& x) {
+    const Standing before = l ? std::max(known, standing(*l)) : known;
+    if (x.prefetch) return before;
+    if (!l || x.kind == DsuKind::upgrade) return std::max(before, Standing::asked);
+    return before == Standing::ahead ? Standing::asked : Standing::reused;
 }
 
 std::uint64_t Dsu::victim(const Request& r, DsuExtension& x) {
@@ -264,9 +266,10 @@ std::uint64_t Dsu::l3_data_ready(const Request& r) const {
 bool Dsu::put(std::uint64_t pline, bool dirty, std::uint64_t now, Standing standing, bool must) {
     if (CacheLine* l = l3_.find(pline)) {
         if (dirty) l->state = State::modified;
+        l->stamp = static_cast<std::uint32_t>(std::max(standing, Dsu::standing(*l)));
         return dirty;
     }
-    if (standing == Standing::asked && dice_.below(256) < p_.newcomers_kept) standing = Standing::reused;
+    if (standing == Standing::asked && chance(p_.newcomers_kept)) standing = Standing::reused;
     CacheLine* const place = make_room(pline, must || standing == Standing::reused);
     if (!place) {
         if (dirty) dram(pline, tlm::TLM_WRITE_COMMAND, now + p_.memory_request_ps);
@@ -291,7 +294,7 @@ CacheLine* Dsu::make_room(std::uint64_t pline, bool must) {
         n += standing(l) != Standing::reused;
     }
     if (n != 0) return spare[dice_.below(n)];
-    if (!must && dice_.below(256) >= p_.newcomers_kept) return nullptr;
+    if (!must && !chance(p_.second_chance)) return nullptr;
     return &set[dice_.below(set.size())];
 }
 

@@ -37,10 +37,11 @@ struct DsuParams {
     std::uint64_t memory_request_ps{26'000}; ///< L3 miss to the memory controller
     std::uint64_t memory_return_ps{26'000};  ///< memory controller to the core port
     unsigned prefetches{32};                 ///< L3 prefetches in flight; est.
-    /// M: walks through 4, 8 and 16 MiB hit 0.7..0.8, 0.3..0.4 and 0.1..0.2, nearly what could hit at best. So a line that was
-    /// used from the L3 again stays, and of 256 lines that come from memory so many are taken for one at once: a thirty-second,
-    /// as bimodal insertion has it (Qureshi et al., ISCA 2007); est. for this L3.
-    unsigned newcomers_kept{8};
+    /// By their latencies, walks through 4, 8 and 16 MiB hit 0.7..0.8, 0.3..0.4 and 0.1..0.2, nearly what could hit at best.
+    /// So a line that was used from the L3 again stays, but for chances in 256: that a line from memory is taken for one at
+    /// once, and that in a set full of them another is replaced all the same; a thirty-second each, as bimodal insertion has
+    /// it (Qureshi et al., ISCA 2007); est. for this L3.
+    unsigned newcomers_kept{8}, second_chance{8};
 };
 
 class Dsu : public sc_core::sc_module {
@@ -96,9 +97,10 @@ class Dsu : public sc_core::sc_module {
     /// may be passed over.
     bool put(std::uint64_t pline, bool dirty, std::uint64_t now, Standing standing, bool must = false);
     CacheLine* make_room(std::uint64_t pline, bool must);
-    static Standing standing(const CacheLine* l, const DsuExtension& x);
+    static Standing use(const CacheLine* l, Standing known, const DsuExtension& x);
     /// That of a line of the L3 is kept in its stamp.
     static Standing standing(const CacheLine& l) { return static_cast<Standing>(l.stamp); }
+    bool chance(unsigned in256) { return dice_.below(256) < in256; }
     std::uint64_t dram(std::uint64_t pline, tlm::tlm_command command, std::uint64_t at);
     std::uint64_t ps(unsigned cycles) const { return cycles * 1'000'000'000'000ull / p_.hertz; }
 

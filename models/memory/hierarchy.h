@@ -42,7 +42,6 @@ namespace rkperf::mem {
 enum class Replacement : std::uint8_t {
     lru,
     random,
-    older_of_two, ///< of two lines of the set picked at random the one used longer ago
 };
 
 struct CacheGeometry {

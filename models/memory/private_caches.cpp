@@ -541,6 +541,7 @@ PrivateCaches::Fill PrivateCaches::from_dsu(std::uint64_t pline, DsuKind kind, F
 
 std::uint64_t PrivateCaches::own(std::uint64_t pline, DsuKind kind, std::uint64_t start) {
     x_.kind = kind;
+    x_.prefetch = false;
     return start + p_.to_dsu + dsu_.transact(x_, pline, start + p_.to_dsu / 2);
 }
 

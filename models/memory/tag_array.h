@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tags of a set-associative cache, replaced by true LRU, at random, or something between. Recency is kept as
-// stamps of a 32-bit clock; the oldest line of a set is the one with the greatest age, a difference modulo 2^32, so that
+// Tags of a set-associative cache, replaced by true LRU or at random (the L3's owner chooses itself, and keeps something
+// else in the stamps). Recency is kept as stamps of a 32-bit clock; the oldest line of a set is the one with the greatest age, a difference modulo 2^32, so that
 // the clock may wrap. A short form of the tags is kept beside the lines: a look-up reads one or two lines of the host's cache.
 #pragma once
 
@@ -63,15 +63,12 @@ class TagArray {
     /// The line to be replaced by `pline`: an invalid one, else as the cache replaces them.
     CacheLine& victim(std::uint64_t pline, std::uint32_t clock) {
         CacheLine* const set = &lines_[first(pline)];
-        if (replacement_ != Replacement::lru) {
-            // Ages do not count: an invalid line is found by its short tag.
+        if (replacement_ == Replacement::random) {
+            // An invalid line is found by its short tag.
             const std::uint32_t* const tags = &tags_[first(pline)];
             for (unsigned w = 0; w < ways_; ++w)
                 if (tags[w] == kNoTag && set[w].state == State::invalid) return set[w];
-            CacheLine& one = set[dice_.below(ways_)];
-            if (replacement_ == Replacement::random) return one;
-            CacheLine& other = set[dice_.below(ways_)];
-            return clock - other.stamp > clock - one.stamp ? other : one;
+            return set[dice_.below(ways_)];
         }
         // Ranks by age, then by place; no branch depends on them.
         std::uint64_t best = 0;

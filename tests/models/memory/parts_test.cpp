@@ -62,29 +62,6 @@ TEST_CASE("random replacement takes invalid lines first and then any, in the sam
     CHECK(victims() == gone);
 }
 
-TEST_CASE("the older of two random lines is replaced: the newest seldom, the oldest most often", "[memory]") {
-    TagArray a({4 * 64 * 4, 4, 64, Replacement::older_of_two});
-    unsigned by_age[4]{}; // 0: the newest
-    for (std::uint32_t n = 0; n < 1004; ++n) {
-        const std::uint64_t p = 4 * std::uint64_t{n}; // all of one set
-        CacheLine& l = a.victim(p, n);
-        if (n >= 4) {
-            unsigned younger = 0;
-            for (const CacheLine& other : a.lines().first(4)) younger += other.stamp > l.stamp;
-            ++by_age[younger];
-        } else {
-            CHECK(l.state == CacheLine::State::invalid);
-        }
-        a.replace(l, {.pline = p, .state = CacheLine::State::shared, .stamp = n});
-    }
-    // Of two picks out of four, with repetition, the oldest is among them 7 times in 16, then 5, 3, 1.
-    const unsigned expected[] = {1000 * 1 / 16, 1000 * 3 / 16, 1000 * 5 / 16, 1000 * 7 / 16};
-    for (unsigned age = 0; age < 4; ++age) {
-        CHECK(by_age[age] > expected[age] - 45);
-        CHECK(by_age[age] < expected[age] + 45);
-    }
-}
-
 TEST_CASE("odd cache geometries are refused", "[memory]") {
     CHECK_THROWS(TagArray({3 * 64 * 4, 4, 64}));
     CHECK_THROWS(TagArray({4096, 4, 32}));
