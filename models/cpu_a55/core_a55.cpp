@@ -37,7 +37,7 @@ constexpr PipelineParams kPipeline{
     .replay = 19,            // ramlat at 64 KiB: 18.6 cycles where random reads show that the L2 takes 9
     // M: tinymembench's copies with one for every 32 bytes take 11.2..13.1 ns each, with PLDL2STRM 16.3 ns, whether or not the line
     // is there, and with one for every 64 bytes little more than without: they go one at a time, beside everything else. Est.:
-    // each until it has been answered, as long as the replay of a load that hits the L2, or as a look-up of the DSU takes.
+    // each until it has been answered, by the L2 or by the DSU.
     .prefetch = 20,
     .prefetch_beyond = 30,
 };

@@ -45,24 +45,25 @@ CoreMemoryParams cortex_a55_memory() {
 
 CoreMemoryParams cortex_a76_memory() {
     CoreMemoryParams p;
-    p.l1i = {64 * 1024, 4, 64};                      // DT
-    p.l1d = {64 * 1024, 4, 64};                      // DT
-    p.l2 = {512 * 1024, 8, 64, Replacement::random}; // DT; M: a walk through 512 KiB, whose pages lie anyhow, hits 0.65
-    p.itlb_entries = 48;                             // TRM
-    p.dtlb_entries = 48;                             // TRM
-    p.l2tlb_entries = 1280;                          // TRM
-    p.l2tlb_ways = 5;                                // TRM
-    p.walk_cache_entries = 64;                       // est.: inside the L2 TLB, size not published
-    p.walk_cache_ways = 4;                           // est.
-    p.l2_inclusive_of_l1d = true;                    // TRM
-    p.l2_hit = 8;                                    // M: 12 load-to-use, of which 4 in the pipeline
-    p.l2tlb_hit = 3;                                 // TRM
-    p.walk_step = 4;                                 // est.
-    p.mshrs = 20;                                    // est. (AnandTech 12785, recalled)
-    p.l2_line_interval = 14;                         // M: 3.8 cycles per line with eight chains
-    p.walks_in_flight = 4;                           // TRM
-    p.to_dsu = 17;                                   // M: L3 18 ns load-to-use with an L1 TLB miss
-    p.bus_read_beat = 32;                            // DSU TRM: 256-bit read and write paths of the big cores
+    p.l1i = {64 * 1024, 4, 64}; // DT
+    p.l1d = {64 * 1024, 4, 64}; // DT
+    p.l2 = {512 * 1024, 8, 64,
+            Replacement::random}; // DT; est. (policy not published): 0.65 of a walk through 512 KiB hit, by its latency
+    p.itlb_entries = 48;          // TRM
+    p.dtlb_entries = 48;          // TRM
+    p.l2tlb_entries = 1280;       // TRM
+    p.l2tlb_ways = 5;             // TRM
+    p.walk_cache_entries = 64;    // est.: inside the L2 TLB, size not published
+    p.walk_cache_ways = 4;        // est.
+    p.l2_inclusive_of_l1d = true; // TRM
+    p.l2_hit = 8;                 // M: 12 load-to-use, of which 4 in the pipeline
+    p.l2tlb_hit = 3;              // TRM
+    p.walk_step = 4;              // est.
+    p.mshrs = 20;                 // est. (AnandTech 12785, recalled)
+    p.l2_line_interval = 14;      // M: 3.8 cycles per line with eight chains
+    p.walks_in_flight = 4;        // TRM
+    p.to_dsu = 17;                // M: L3 18 ns load-to-use with an L1 TLB miss
+    p.bus_read_beat = 32;         // DSU TRM: 256-bit read and write paths of the big cores
     p.bus_write_beat = 32;
     p.bus_read_interval_ps = 3300;  // M: LDP read 18.3 GB/s; eight chains in the L3 3.75 ns per line
     p.bus_write_interval_ps = 2100; // M: memset 29.5 GB/s
