@@ -267,8 +267,8 @@ struct Attribute {
     std::string path; ///< absolute, e.g. "/sys/bus/event_source/devices/armv8_pmuv3/type"
     std::uint32_t mode{0444};
     std::function<std::string()> show;
-    /// Negative errno, how many bytes it took, or 0: all. Of a file below /proc/sys, a write elsewhere than at the
-    /// start stores nothing: an empty text.
+    /// Negative errno, how many bytes it took, or 0: all. Those below /proc/sys are numbers: a write elsewhere than at
+    /// the start stores nothing, it comes as an empty text.
     std::function<int(std::string_view)> store;
 };
 

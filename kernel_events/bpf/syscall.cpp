@@ -94,10 +94,10 @@ void Bpf::init() {
     kernel_.add_attribute({"/proc/sys/kernel/unprivileged_bpf_disabled", 0644,
                            [this] { return std::to_string(unprivileged_disabled_).append("\n"); },
                            [this](std::string_view text) {
+                               if (!kernel_.capable(Capability::sys_admin)) return -EPERM;
                                int v = unprivileged_disabled_;
                                const int taken = proc_dointvec(text, v, 0, 2);
                                if (taken < 0) return taken;
-                               if (!kernel_.capable(Capability::sys_admin)) return -EPERM;
                                // 1 is for good.
                                if (unprivileged_disabled_ == 1 && v != 1) return -EPERM;
                                unprivileged_disabled_ = v;

@@ -39,9 +39,11 @@ bool take_number(std::string_view& text, std::uint64_t& value, bool& overflow) {
 
 bool is_separator(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 
+/// isspace(): of Latin-1, so with its no-break space.
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || static_cast<unsigned char>(c) == 0xa0; }
+
 void skip_spaces(std::string_view& text) {
-    while (!text.empty() && (text.front() == ' ' || (text.front() >= '\t' && text.front() <= '\r')))
-        text.remove_prefix(1);
+    while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
 }
 
 /// proc_get_long looks at no more characters than this, and takes none of so many.

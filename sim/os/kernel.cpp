@@ -461,9 +461,9 @@ void Kernel::wait_event(WaitQueueHead& wq, const std::function<bool()>& cond) {
     e.task = &me;
     wq.add(e);
     for (;;) {
+        wq.prepare_to_wait();
         me.state = TaskState::uninterruptible;
         if (cond()) break;
-        wq.prepare_to_wait();
         schedule();
     }
     me.state = TaskState::running;
@@ -479,6 +479,7 @@ std::int64_t Kernel::wait_event_interruptible_until(WaitQueueHead& wq, const std
     wq.add(e);
     std::int64_t result = 0;
     for (;;) {
+        wq.prepare_to_wait();
         me.state = TaskState::interruptible;
         if (cond()) break;
         if (Signals::pending(me)) {
@@ -486,7 +487,6 @@ std::int64_t Kernel::wait_event_interruptible_until(WaitQueueHead& wq, const std
             break;
         }
         if (result == -ETIME) break;
-        wq.prepare_to_wait();
         result = schedule_until(deadline_ns);
     }
     if (result == -ETIME && cond()) result = 0;

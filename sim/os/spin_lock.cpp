@@ -28,42 +28,50 @@ void spin(Kernel& os, Picoseconds until) {
 
 void SpinLock::lock() {
     came_ = kernel_.core().now();
-    if (uses_ && came_ < uses_->last) contend();
+    spend(kernel_, wait_from(came_));
 }
 
-void SpinLock::unlock() {
+void SpinLock::unlock() { used(came_, kernel_.core().now()); }
+
+SpinLock::Wait SpinLock::arrive() {
+    if (!uses_ || kernel_.dismantling()) return {};
     const Picoseconds now = kernel_.core().now();
-    if (now == came_) return;
+    const Wait wait = wait_from(now);
+    used(now, std::max(now, wait.until));
+    return wait;
+}
+
+void SpinLock::spend(Kernel& k, const Wait& wait) {
+    if (k.dismantling() || k.core().now() >= wait.until) return;
+    const IrqGuard guard(k);
+    Frame f(k, KernelSymbol::queued_spin_lock_slowpath);
+    if (wait.queued) k.tracepoints().trace_contention_begin(wait.address, ke::LCB_F_SPIN);
+    spin(k, wait.until);
+    if (wait.queued) k.tracepoints().trace_contention_end(wait.address, 0);
+}
+
+SpinLock::Wait SpinLock::wait_from(Picoseconds now) const {
+    if (!uses_ || now >= uses_->last) return {};
+    const int me = kernel_.this_cpu();
+    Wait wait{{}, uses_->address, false};
+    int others = 0;
+    for (const Use& use : uses_->latest) {
+        if (use.cpu == me || now < use.came || now >= use.until) continue;
+        wait.until = std::max(wait.until, use.until);
+        ++others;
+    }
+    wait.queued = others > 1;
+    return wait;
+}
+
+void SpinLock::used(Picoseconds came, Picoseconds until) {
+    if (until == came) return;
     if (!uses_) {
         uses_ = std::make_unique<Uses>();
         uses_->address = kernel_.new_lock_address();
     }
-    uses_->latest[uses_->next++ % uses_->latest.size()] = {came_, now, kernel_.this_cpu()};
-    uses_->last = std::max(uses_->last, now);
-}
-
-void SpinLock::pass() {
-    if (!uses_ || kernel_.dismantling() || kernel_.core().now() >= uses_->last) return;
-    const IrqGuard guard(kernel_);
-    lock();
-    unlock();
-}
-
-void SpinLock::contend() {
-    const int me = kernel_.this_cpu();
-    Picoseconds until{};
-    int others = 0;
-    for (const Use& use : uses_->latest) {
-        if (use.cpu == me || came_ < use.came || came_ >= use.until) continue;
-        until = std::max(until, use.until);
-        ++others;
-    }
-    if (!others) return;
-    Frame f(kernel_, KernelSymbol::queued_spin_lock_slowpath);
-    const bool queued = others > 1;
-    if (queued) kernel_.tracepoints().trace_contention_begin(uses_->address, ke::LCB_F_SPIN);
-    spin(kernel_, until);
-    if (queued) kernel_.tracepoints().trace_contention_end(uses_->address, 0);
+    uses_->latest[uses_->next++ % uses_->latest.size()] = {came, until, kernel_.this_cpu()};
+    uses_->last = std::max(uses_->last, until);
 }
 
 } // namespace rkperf::os

@@ -20,13 +20,23 @@ class Kernel;
 /// itself and is silent, who comes after that queues.
 class SpinLock {
   public:
+    /// What comes of arriving at a lock; stays good when the lock is gone.
+    struct Wait {
+        Picoseconds until{};     ///< zero: nobody is in the way
+        std::uint64_t address{}; ///< of the lock
+        bool queued{};           ///< or at the lock itself
+    };
+
     explicit SpinLock(Kernel& k) : kernel_(k) {}
 
     /// Interrupts must be masked until the unlock.
     void lock();
     void unlock();
-    /// For a holder that does next to nothing: lock and unlock. May let others run if interrupts are on.
-    void pass();
+    /// For a holder that does next to nothing: comes now, waits for its turn and lets go. Takes no time and lets nobody
+    /// run: the time is for spend() to take.
+    [[nodiscard]] Wait arrive();
+    /// Waits, with interrupts masked meanwhile. May let others run if they were not, who may take the lock away.
+    static void spend(Kernel& k, const Wait& wait);
 
   private:
     struct Use {
@@ -35,15 +45,16 @@ class SpinLock {
     };
     struct Uses {
         std::array<Use, 16> latest{};
-        unsigned next{};    ///< the oldest of them
+        unsigned next{};    ///< how many there have been: the next goes into the place of this number, modulo 16
         Picoseconds last{}; ///< when the last of them ends
         std::uint64_t address{};
     };
-    void contend();
+    Wait wait_from(Picoseconds now) const;
+    void used(Picoseconds came, Picoseconds until);
 
     Kernel& kernel_;
     std::unique_ptr<Uses> uses_; ///< once somebody has held it for some time
-    Picoseconds came_{};         ///< of the holder
+    Picoseconds came_{};         ///< when who holds it came; between unlock and lock of no meaning
 };
 
 } // namespace rkperf::os

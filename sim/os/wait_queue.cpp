@@ -7,7 +7,7 @@
 namespace rkperf::os {
 
 namespace {
-/// So many entries are woken before the lock is let go for a moment (WAITQUEUE_WALK_BREAK_CNT).
+/// Once more than so many entries have been woken, the lock is let go for a moment (WAITQUEUE_WALK_BREAK_CNT).
 constexpr int kWalkBreak = 64;
 } // namespace
 
@@ -23,10 +23,12 @@ void WaitQueueHead::remove(Entry& e) {
     e.head = nullptr;
 }
 
-void WaitQueueHead::remove_wait_queue(Entry& e) {
-    if (e.head != this) return;
-    lock_.pass();
-    remove(e);
+void WaitQueueHead::lock() {
+    if (lock_time_ == LockTime::modelled) lock_.lock();
+}
+
+void WaitQueueHead::unlock() {
+    if (lock_time_ == LockTime::modelled) lock_.unlock();
 }
 
 void WaitQueueHead::wake_up(int exclusive_count) {
@@ -36,14 +38,9 @@ void WaitQueueHead::wake_up(int exclusive_count) {
     const IrqGuard guard(kernel_);
     // A woken entry may remove itself or others: walk a copy and skip what has gone.
     const std::vector<Entry*> copy(entries_.begin(), entries_.end());
-    lock_.lock();
+    lock();
     int walked = 0;
     for (Entry* e : copy) {
-        if (++walked > kWalkBreak) {
-            lock_.unlock();
-            lock_.lock();
-            walked = 1;
-        }
         bool there = false;
         for (Entry* x : entries_) there |= x == e;
         if (!there) continue;
@@ -53,11 +50,17 @@ void WaitQueueHead::wake_up(int exclusive_count) {
         else
             kernel_.wake_up_process(*e->task);
         if (exclusive && exclusive_count > 0 && --exclusive_count == 0) break;
+        if (++walked > kWalkBreak && e != copy.back()) {
+            unlock();
+            lock();
+            walked = 0;
+        }
     }
-    lock_.unlock();
+    unlock();
 }
 
-KernelMutex::KernelMutex(Kernel& k) : kernel_(k), waiters_(k), address_(k.new_lock_address()) {}
+KernelMutex::KernelMutex(Kernel& k)
+    : kernel_(k), waiters_(k, WaitQueueHead::LockTime::none), address_(k.new_lock_address()) {}
 
 void KernelMutex::lock() {
     Task* me = &kernel_.cur();

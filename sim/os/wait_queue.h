@@ -16,9 +16,13 @@ class Kernel;
 struct Task;
 
 /// struct wait_queue_head. Entries are woken in the order they came.
+/// add, remove and arrive take no time and let nobody else run. wake_up is done as a whole, and may let others run when it
+/// has ended, if interrupts were on; prepare_to_wait may at any moment. The queue may be gone after either.
 class WaitQueueHead : public ke::WaitQueue {
   public:
-    explicit WaitQueueHead(Kernel& k) : kernel_(k), lock_(k) {}
+    /// Whether CPUs wait for each other at the queue's lock (SpinLock).
+    enum class LockTime : bool { none, modelled };
+    explicit WaitQueueHead(Kernel& k, LockTime time = LockTime::modelled) : kernel_(k), lock_time_(time), lock_(k) {}
 
     struct Entry {
         Task* task{};
@@ -29,16 +33,20 @@ class WaitQueueHead : public ke::WaitQueue {
     };
     void add(Entry& e);
     void remove(Entry& e); ///< no effect if not queued
-    /// The same for who was woken and is still queued (poll, epoll): takes the queue's lock.
-    void remove_wait_queue(Entry& e);
+    /// Takes the queue's lock for a moment: SpinLock::spend() the wait when nothing hangs on it any more.
+    [[nodiscard]] SpinLock::Wait arrive() { return lock_time_ == LockTime::none ? SpinLock::Wait{} : lock_.arrive(); }
     /// What prepare_to_wait costs a sleeper who finds the queue's lock taken.
-    void prepare_to_wait() { lock_.pass(); }
+    void prepare_to_wait() { SpinLock::spend(kernel_, arrive()); }
     void wake_up(int exclusive_count = 1);
     void wake_up_all() override { wake_up(0); }
     bool empty() const { return entries_.empty(); }
 
   private:
+    void lock();
+    void unlock();
+
     Kernel& kernel_;
+    const LockTime lock_time_;
     std::list<Entry*> entries_;
     SpinLock lock_;
 };
@@ -53,7 +61,7 @@ class KernelMutex : public ke::Mutex {
 
   private:
     Kernel& kernel_;
-    WaitQueueHead waiters_;
+    WaitQueueHead waiters_; ///< woken one by one after their lock is let go (wake_q)
     Task* owner_{};
     const std::uint64_t address_; ///< for tracepoints: invented, the same in every run
 };

@@ -203,6 +203,44 @@ static void files(void) {
     z[5] = 1;
 }
 
+static void lines_of(const char* name) {
+    FILE* f = fopen("/proc/self/maps", "r");
+    char line[300];
+    while (fgets(line, sizeof line, f)) {
+        unsigned long start, end;
+        char* at = strstr(line, name);
+        if (!at || sscanf(line, "%lx-%lx", &start, &end) != 2) continue;
+        at[strcspn(at, "\n")] = 0;
+        say("%#lx of %s", end - start, at);
+    }
+    fclose(f);
+}
+static void zeros(void) {
+    int zero = open("/dev/zero", O_RDWR);
+    char* p = mmap(NULL, 2 * PAGE, RW, MAP_PRIVATE, zero, 0);
+    lines_of("/dev/zero");
+    munmap(p, 2 * PAGE);
+    p = mmap(NULL, 3 * PAGE, RW, MAP_SHARED, zero, 0);
+    p[0] = 1;
+    lines_of("/dev/zero");
+    munmap(p, 3 * PAGE);
+}
+/// How large the stack of a new program is.
+static void new_stacks(void) {
+    static const unsigned long kLimits[] = {0x10000, 0x11005, 0x21000, 1 << 20};
+    char *arguments[] = {"os_mm", "stack", NULL}, *none[] = {NULL};
+    for (size_t i = 0; i < sizeof kLimits / sizeof *kLimits; i++) {
+        struct rlimit limit = {kLimits[i], RLIM_INFINITY};
+        const int pid = fork();
+        if (!pid) {
+            setrlimit(RLIMIT_STACK, &limit);
+            execve("/proc/self/exe", arguments, none);
+            _exit(1);
+        }
+        waitpid(pid, NULL, 0);
+    }
+}
+
 static void brks(void) {
     char* b = sbrk(0);
     say("aligned enough: %d", ((uintptr_t)b & 15) == 0);
@@ -338,7 +376,12 @@ static void races(void) {
     say("lost writes: %ld", bad);
 }
 
-int main(void) {
+int main(int argc, char** argv) {
+    (void)argv;
+    if (argc > 1) {
+        lines_of("[stack]");
+        return 0;
+    }
     fd = mkstemp(path);
     if (fd < 0 || write(fd, "hello, file", 11) != 11 || ftruncate(fd, 2 * PAGE)) return 1;
     errors();
@@ -351,6 +394,8 @@ int main(void) {
     in_child("limited", limited);
     deep_stack();
     in_child("small stack", small_stack);
+    zeros();
+    new_stacks();
     remote();
     races();
     unlink(path);

@@ -17,7 +17,7 @@ static const char* result(long r) {
 }
 static void quote(const char* text, long n) {
     printf(" '");
-    for (long i = 0; i < n; ++i) printf(text[i] >= 32 ? "%c" : "\\%o", text[i]);
+    for (long i = 0; i < n; ++i) printf(text[i] >= 32 && text[i] < 127 ? "%c" : "\\%o", text[i]);
     printf("'");
 }
 static int sysctl_file(const char* name, int flags) {
@@ -52,6 +52,7 @@ static void numbers(void) {
     static const char* const kTexts[] = {"1",
                                          " 1",
                                          "\t\v1\n\n",
+                                         "\2401",
                                          "1 2",
                                          "1\n2",
                                          "1,2",

@@ -14,6 +14,7 @@
 #include <elf.h>
 #include <linux/prctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -22,7 +23,8 @@ namespace rkperf::os {
 
 namespace {
 
-constexpr std::uint64_t kStackExpand = 131072;       // what a stack has beyond the strings (setup_arg_pages)
+constexpr std::uint64_t kStackExpand =
+    131072; // what a stack has beyond the strings, within its limit (setup_arg_pages)
 constexpr std::uint64_t kStackTop = 0xfffffffff000;  // STACK_TOP, without randomisation
 constexpr std::uint64_t kMmapBase = 0xfffff8000000;  // the least gap for the stack, 128 MiB, below TASK_SIZE
 constexpr std::uint64_t kPieBase = 0xaaaaaaaa0000;   // ELF_ET_DYN_BASE
@@ -299,7 +301,8 @@ std::int64_t do_execve(Kernel& k, Task& t, FileHandle file, const std::string& g
         return -EFAULT;
     };
     as->start_stack = kStackTop;
-    const std::uint64_t stack = string_pages(path, argv, envp) * kPageSize + kStackExpand;
+    const std::uint64_t strings = string_pages(path, argv, envp) * kPageSize;
+    const std::uint64_t stack = std::max(strings, std::min(strings + kStackExpand, k.rlimit(RLIMIT_STACK) & kPageMask));
     as->map_special(kStackTop - stack, stack, PROT_READ | PROT_WRITE, "[stack]", MAP_GROWSDOWN);
     if (const auto r = map_image(k, *as, file, program.image, program.bias); r < 0) return die(r);
     std::uint64_t entry = program.image.entry + program.bias, base = 0;

@@ -11,12 +11,14 @@ namespace {
 struct StyleInfo {
     std::int64_t size;
     int no_read, no_write;
+    TextPositions positions{};
 };
 constexpr StyleInfo style_info(AttrStyle s) {
     switch (s) {
         case AttrStyle::sysfs: return {4096, -EIO, -EIO};
         case AttrStyle::tracefs: return {0, -EINVAL, -EINVAL};
-        case AttrStyle::sysctl: return {0, -EPERM, -EPERM};
+        case AttrStyle::sysctl: return {0, -EPERM, -EPERM, TextPositions::number};
+        case AttrStyle::sysctl_string: return {0, -EPERM, -EPERM, TextPositions::string};
         default: return {0, -EIO, -EIO};
     }
 }
@@ -59,7 +61,7 @@ FileStat AttrFile::stat() {
 }
 
 int AttrFile::permission(int mask, const Credentials& cred) {
-    if (style_ != AttrStyle::sysctl) return Node::permission(mask, cred);
+    if (style_ != AttrStyle::sysctl && style_ != AttrStyle::sysctl_string) return Node::permission(mask, cred);
     std::uint32_t bits = attr.mode;
     if (cred.euid == 0)
         bits >>= 6;
@@ -78,7 +80,7 @@ int AttrFile::open_permission(std::uint32_t flags) {
 
 int AttrFile::open(const DentryPtr& name, std::uint32_t flags, FileHandle& out) {
     const StyleInfo i = style_info(style_);
-    out = make_text_file(name, flags, show_, store_, {i.no_read, i.no_write, true, style_ == AttrStyle::sysctl});
+    out = make_text_file(name, flags, show_, store_, {i.no_read, i.no_write, true, i.positions});
     return 0;
 }
 

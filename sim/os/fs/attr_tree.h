@@ -13,10 +13,11 @@ namespace rkperf::os {
 
 /// Whose rules a file follows: who may open it, and what an operation without a function gives.
 enum class AttrStyle : std::uint8_t {
-    sysfs,   ///< size 4096; opening against the mode is EACCES even for root; reading or writing without function EIO
-    sysctl,  ///< the mode binds root too
-    proc,    ///< root may open; writing without function EIO
-    tracefs, ///< root may open; writing without function EINVAL; O_TRUNC stores ke::kTruncated
+    sysfs,  ///< size 4096; opening against the mode is EACCES even for root; reading or writing without function EIO
+    sysctl, ///< numbers: the mode binds root too
+    sysctl_string, ///< the same for a string
+    proc,          ///< root may open; writing without function EIO
+    tracefs,       ///< root may open; writing without function EINVAL; O_TRUNC stores ke::kTruncated
 };
 
 class AttrDir : public Node {

@@ -9,7 +9,7 @@ namespace rkperf::os {
 namespace {
 
 bool is_alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-std::int64_t all_of(std::string_view text) { return static_cast<std::int64_t>(text.size()); }
+std::int64_t size_of(std::string_view text) { return static_cast<std::int64_t>(text.size()); }
 
 /// sysfs_streq: a newline at the end does not matter.
 bool same(std::string_view text, std::string_view word) {
@@ -49,7 +49,7 @@ std::int64_t synthesise_uevent(std::string_view text) {
                           : word == 1 ? is_uuid(w)
                                       : is_pair(w);
         if (!good) return -EINVAL;
-        if (end == rest.size()) return all_of(text);
+        if (end == rest.size()) return size_of(text);
         rest.remove_prefix(end + 1);
     }
 }
@@ -71,7 +71,7 @@ void add_device_files(AttrFs& fs, const std::string& dir) {
             [=](std::string_view text) -> std::int64_t {
                 if (!same(text, yes) && !same(text, no)) return -EINVAL;
                 *value = same(text, yes);
-                return all_of(text);
+                return size_of(text);
             });
     };
     choice("async", async, "disabled", "enabled");
@@ -99,7 +99,7 @@ void add_bus_files(AttrFs& fs, const std::string& dir) {
         },
         [=](std::string_view text) {
             *autoprobe = !text.starts_with('0');
-            return all_of(text);
+            return size_of(text);
         });
     // A device that exists has no driver to look for, one that does not is the error.
     fs.add_file(dir + "drivers_probe", 0200, {}, [&fs, dir](std::string_view text) -> std::int64_t {
@@ -107,7 +107,7 @@ void add_bus_files(AttrFs& fs, const std::string& dir) {
         if (name.ends_with('\n')) name.remove_suffix(1);
         const bool there =
             !name.empty() && name.find('/') == name.npos && fs.exists(dir + "devices/" + std::string(name));
-        return there ? all_of(text) : -ENODEV;
+        return there ? size_of(text) : -ENODEV;
     });
     fs.add_file(dir + "uevent", 0200, {}, synthesise_uevent);
 }

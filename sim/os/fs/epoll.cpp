@@ -94,7 +94,7 @@ int Epoll::add(int fd, const FileHandle& file, abi::epoll_event event) {
 
 void Epoll::remove(std::map<Key, std::unique_ptr<Item>>::iterator it) {
     Item& item = *it->second;
-    if (item.entry.head) item.entry.head->remove_wait_queue(item.entry);
+    if (item.entry.head) item.entry.head->remove(item.entry);
     if (item.linked) ready_.remove(&item);
     host_polled_ -= item.host;
     items_.erase(it);

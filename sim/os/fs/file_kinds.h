@@ -38,12 +38,18 @@ FileHandle make_regular_file(const DentryPtr& name, std::uint32_t flags);
 using ShowFn = std::function<int(std::string& out)>;
 /// Takes what one write(2) brings: bytes taken or -errno.
 using StoreFn = std::function<std::int64_t(std::string_view)>;
+/// What a position means to a text file.
+enum class TextPositions : std::uint8_t {
+    text,   ///< a place in the text as it was when read from its start; a write stores what it brings, wherever it is
+    number, ///< only the start counts, as for numbers below /proc/sys (proc_dointvec): a read elsewhere gives nothing, a
+            ///< write elsewhere is taken and lost
+    string, ///< a place in the line as it is now, as for strings below /proc/sys (proc_dostring): a write replaces what is
+            ///< from there on, and past the end is taken and lost
+};
 struct TextRules {
     int no_read{-EINVAL}, no_write{-EINVAL}; ///< errors of an operation without function
     bool pollable{true};
-    /// As the values below /proc/sys: read and written at the start only. A read elsewhere gives nothing, a write
-    /// elsewhere is taken and lost.
-    bool at_start_only{};
+    TextPositions positions{};
 };
 FileHandle make_text_file(const DentryPtr& name, std::uint32_t flags, ShowFn show, StoreFn store, TextRules rules);
 

@@ -126,8 +126,8 @@ class TextFile final : public NamedFile {
     }
     std::int64_t pread(std::span<std::uint8_t> to, std::uint64_t offset) override {
         if (!show_) return rules_.no_read;
-        if (offset && rules_.at_start_only) return 0;
-        if (offset == 0 || !made_) {
+        if (offset && rules_.positions == TextPositions::number) return 0;
+        if (offset == 0 || !made_ || rules_.positions == TextPositions::string) {
             text_.clear();
             if (const int err = show_(text_); err) return err;
             made_ = true;
@@ -139,18 +139,17 @@ class TextFile final : public NamedFile {
         return static_cast<std::int64_t>(n);
     }
     std::int64_t write(std::span<const std::uint8_t> from) override {
-        const std::int64_t n = pwrite(from, pos);
-        if (n > 0) pos += static_cast<std::uint64_t>(n);
+        std::uint64_t at = pos;
+        const std::int64_t n = write_at(from, at);
+        pos = at;
         return n;
     }
     std::int64_t pwrite(std::span<const std::uint8_t> from, std::uint64_t offset) override {
-        if (!store_) return rules_.no_write;
-        const bool lost = offset && rules_.at_start_only;
-        const std::int64_t n = store_(text_of(lost ? std::span<const std::uint8_t>() : from));
-        return lost && n >= 0 ? static_cast<std::int64_t>(from.size()) : n;
+        return write_at(from, offset);
     }
     std::int64_t lseek(std::int64_t offset, int whence) override {
-        if (rules_.at_start_only && whence == SEEK_END) whence = SEEK_SET; // their size is 0
+        // The size of a value is 0.
+        if (rules_.positions != TextPositions::text && whence == SEEK_END) whence = SEEK_SET;
         if (whence != SEEK_SET && whence != SEEK_CUR) return -EINVAL;
         const std::int64_t to = generic_lseek(pos, 0, offset, whence);
         if (to >= 0) pos = static_cast<std::uint64_t>(to);
@@ -158,6 +157,29 @@ class TextFile final : public NamedFile {
     }
 
   private:
+    std::int64_t write_at(std::span<const std::uint8_t> from, std::uint64_t& at) {
+        if (!store_) return rules_.no_write;
+        if (rules_.positions == TextPositions::string) return write_string(text_of(from), at);
+        const bool lost = at && rules_.positions == TextPositions::number;
+        const std::int64_t n = store_(text_of(lost ? std::span<const std::uint8_t>() : from));
+        const std::int64_t taken = lost && n >= 0 ? static_cast<std::int64_t>(from.size()) : n;
+        if (taken > 0) at += static_cast<std::uint64_t>(taken);
+        return taken;
+    }
+    /// Takes everything, but stores no more than one line of it. What comes too late does not move the position either.
+    std::int64_t write_string(std::string_view from, std::uint64_t& at) {
+        if (from.empty()) return 0;
+        std::string line;
+        if (const int err = show_(line); err) return err;
+        line.resize(std::min(line.find('\n'), line.size()));
+        if (at <= line.size()) {
+            line.resize(at);
+            line += from.substr(0, from.find_first_of(std::string_view("\n\0", 2)));
+            if (const std::int64_t r = store_(line); r < 0) return r;
+            at += from.size();
+        }
+        return static_cast<std::int64_t>(from.size());
+    }
     /// Never null, so that a write of nothing is told from a truncation.
     static std::string_view text_of(std::span<const std::uint8_t> from) {
         return from.empty() ? std::string_view("")

@@ -16,6 +16,7 @@ struct Fixed {
     const char* path;
     std::uint32_t mode;
     const char* value;
+    AttrStyle style{AttrStyle::sysctl};
 };
 /// Defaults of Linux 6.1 on arm64. Nothing of this kernel depends on them, so they cannot be changed: mode 0444 stands
 /// where Linux has 0644, and a program that tries hears of it.
@@ -32,11 +33,11 @@ constexpr Fixed kFixed[] = {
     {"sys/fs/protected_symlinks", 0444, "0"},
     {"sys/fs/suid_dumpable", 0444, "0"},
     {"sys/kernel/cap_last_cap", 0444, "40"},
-    {"sys/kernel/core_pattern", 0444, "core"},
+    {"sys/kernel/core_pattern", 0444, "core", AttrStyle::sysctl_string},
     {"sys/kernel/core_uses_pid", 0444, "0"},
     {"sys/kernel/ngroups_max", 0444, "65536"},
-    {"sys/kernel/osrelease", 0444, kOsRelease},
-    {"sys/kernel/ostype", 0444, "Linux"},
+    {"sys/kernel/osrelease", 0444, kOsRelease, AttrStyle::sysctl_string},
+    {"sys/kernel/ostype", 0444, "Linux", AttrStyle::sysctl_string},
     {"sys/kernel/overflowgid", 0444, "65534"},
     {"sys/kernel/overflowuid", 0444, "65534"},
     {"sys/kernel/panic", 0444, "0"},
@@ -53,7 +54,7 @@ constexpr Fixed kFixed[] = {
     {"sys/kernel/shmmax", 0444, "18446744073692774399"},
     {"sys/kernel/tainted", 0444, "0"},
     {"sys/kernel/threads-max", 0444, "63448"},
-    {"sys/kernel/version", 0444, kOsVersion},
+    {"sys/kernel/version", 0444, kOsVersion, AttrStyle::sysctl_string},
     {"sys/vm/max_map_count", 0444, "65530"},
     {"sys/vm/mmap_min_addr", 0444, "32768"},
     {"sys/vm/nr_hugepages", 0444, "0"},
@@ -105,20 +106,20 @@ void add_rt_limits(AttrFs& fs) {
 } // namespace
 
 void add_proc_sys(AttrFs& fs, VfsImpl&, Kernel& kernel) {
-    const auto add_fixed = [&](const char* path, std::uint32_t mode, const std::string& value) {
-        fs.add_file(path, mode, AttrStyle::sysctl,
+    const auto add_fixed = [&](const char* path, std::uint32_t mode, const std::string& value, AttrStyle style) {
+        fs.add_file(path, mode, style,
                     [text = value + "\n"](std::string& out) {
                         out = text;
                         return 0;
                     },
                     {});
     };
-    for (const Fixed& f : kFixed) add_fixed(f.path, f.mode, f.value);
+    for (const Fixed& f : kFixed) add_fixed(f.path, f.mode, f.value, f.style);
     const std::pair<const char*, std::uint64_t> of_inotify[] = {
         {"sys/fs/inotify/max_queued_events", inotify::max_queued_events},
         {"sys/fs/inotify/max_user_instances", inotify::max_user_instances},
         {"sys/fs/inotify/max_user_watches", FsNotify::max_user_watches(kernel.pages().total_pages())}};
-    for (const auto& [path, value] : of_inotify) add_fixed(path, 0444, std::to_string(value));
+    for (const auto& [path, value] : of_inotify) add_fixed(path, 0444, std::to_string(value), AttrStyle::sysctl);
     add_rt_limits(fs);
     add_int(fs, "sys/kernel/kptr_restrict", 0, 0, 2); // acts on /proc/kallsyms
     static constexpr struct {
@@ -128,18 +129,16 @@ void add_proc_sys(AttrFs& fs, VfsImpl&, Kernel& kernel) {
                      {"sys/kernel/domainname", &UtsNamespace::domainname}};
     for (const auto& n : kUtsNames)
         fs.add_file(
-            n.path, 0644, AttrStyle::sysctl,
+            n.path, 0644, AttrStyle::sysctl_string,
             [&kernel, field = n.field](std::string& out) {
                 out = (*kernel.cur().nsproxy->uts).*field + "\n";
                 return 0;
             },
             [&kernel, field = n.field](std::string_view text) {
-                if (text.empty()) return std::int64_t{0};
-                (*kernel.cur().nsproxy->uts).*field =
-                    std::string(text.substr(0, std::min(text.find('\n'), text.size()))).substr(0, 64);
+                (*kernel.cur().nsproxy->uts).*field = text.substr(0, 64);
                 return static_cast<std::int64_t>(text.size());
             });
-    fs.add_file("sys/kernel/random/boot_id", 0444, AttrStyle::sysctl,
+    fs.add_file("sys/kernel/random/boot_id", 0444, AttrStyle::sysctl_string,
                 [seed = kernel.config().seed](std::string& out) {
                     const std::uint64_t a = seed * 0x9e3779b97f4a7c15ull, b = ~a * 0xbf58476d1ce4e5b9ull;
                     append(out, "%08x-%04x-4%03x-a%03x-%012llx\n", static_cast<unsigned>(a >> 32),

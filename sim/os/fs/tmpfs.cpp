@@ -4,9 +4,10 @@
 #include "sim/os/fs/dev_files.h"
 #include "sim/os/fs/pipe.h"
 
-#include <functional>
+#include <algorithm>
 #include <map>
 #include <utility>
+#include <vector>
 
 namespace rkperf::os {
 
@@ -73,9 +74,12 @@ int TmpDir::lookup(const std::string& name, NodePtr& out) {
 }
 
 int TmpDir::list(std::vector<DirEntry>& out) {
-    std::map<std::uint64_t, std::map<std::string, Entry>::const_iterator, std::greater<>> by_age;
-    for (auto it = entries_.cbegin(); it != entries_.cend(); ++it) by_age[it->second.since] = it;
-    for (const auto& [since, it] : by_age) {
+    std::vector<std::map<std::string, Entry>::const_iterator> latest_first;
+    latest_first.reserve(entries_.size());
+    for (auto it = entries_.cbegin(); it != entries_.cend(); ++it) latest_first.push_back(it);
+    std::sort(latest_first.begin(), latest_first.end(),
+              [](const auto& a, const auto& b) { return a->second.since > b->second.since; });
+    for (const auto& it : latest_first) {
         const FileStat& attr_of = it->second.node->attr;
         out.push_back({it->first, attr_of.ino, attr_of.mode});
     }

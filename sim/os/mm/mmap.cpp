@@ -75,7 +75,9 @@ std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int pr
     }
     if (flags & MAP_GROWSDOWN) v.map_flags |= MAP_GROWSDOWN;
     v.no_reserve = flags & kNoReserve;
-    if (file && !(flags & MAP_ANONYMOUS)) {
+    const bool of_file = file && !(flags & MAP_ANONYMOUS);
+    bool shmem = shared && !of_file;
+    if (of_file) {
         if (shared && (prot & PROT_WRITE) && !file->writable()) return -EACCES;
         if (!file->readable()) return -EACCES;
         if (shared && !file->writable()) v.max_prot &= ~static_cast<std::uint32_t>(PROT_WRITE);
@@ -96,18 +98,17 @@ std::int64_t AddressSpace::mmap(std::uint64_t addr, std::uint64_t length, int pr
         } else {
             const std::int64_t r = file->mmap_anonymous(shared);
             if (r < 0) return r;
-            v.name = file->path(); // /dev/zero
-            v.file.reset();
-            if (shared) v.file = std::make_shared<ShmemFile>(os_, len), v.kind = VmaKind::file;
+            v.file.reset(); // /dev/zero
+            if (!shared) v.name = file->path();
+            shmem = shared;
         }
-        if (flags & MAP_GROWSDOWN) return -EINVAL;
-    } else if (shared) {
-        if (flags & MAP_GROWSDOWN) return -EINVAL;
+    } else {
+        v.pgoff = shared ? 0 : start >> kPageShift;
+    }
+    if (flags & MAP_GROWSDOWN && (of_file || shared)) return -EINVAL;
+    if (shmem) {
         v.file = std::make_shared<ShmemFile>(os_, len);
         v.kind = VmaKind::file;
-        v.pgoff = 0;
-    } else {
-        v.pgoff = start >> kPageShift;
     }
 
     if (flags & MAP_FIXED) {

@@ -23,8 +23,14 @@ class PollTable {
   public:
     PollTable(Kernel& k, Task& t) : k_(k), t_(t) {}
     ~PollTable() {
+        // As soon as time passes others run, and may take queues away.
+        std::vector<SpinLock::Wait> waits;
         for (auto& e : entries_)
-            if (e.head) e.head->remove_wait_queue(e);
+            if (e.head) {
+                waits.push_back(e.head->arrive());
+                e.head->remove(e);
+            }
+        for (const SpinLock::Wait& w : waits) SpinLock::spend(k_, w);
     }
     PollTable(const PollTable&) = delete;
     PollTable& operator=(const PollTable&) = delete;
