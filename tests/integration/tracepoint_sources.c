@@ -59,8 +59,9 @@ static void contention(void) {
            count_of(fd[3]));
 }
 
-/// Many wait for one pipe. Who wakes them all holds its queue's lock meanwhile, and each takes it to leave.
-static void crowd(void) {
+/// Many wait for one pipe. Who wakes them all holds its queue's lock meanwhile, and each takes it to leave (poll) or before
+/// it looks again (read).
+static void crowd(const char* name, int reads) {
     enum { waiters = 40 };
     struct perf_event_attr b = tracepoint("lock", "contention_begin"), e = tracepoint("lock", "contention_end");
     b.inherit = e.inherit = 1;
@@ -73,17 +74,19 @@ static void crowd(void) {
         child[i] = fork();
         if (child[i] == 0) {
             struct pollfd f = {.fd = p[0], .events = POLLIN};
-            _exit(poll(&f, 1, -1) == 1 ? 0 : 1);
+            char byte;
+            close(p[1]);
+            _exit(reads ? read(p[0], &byte, 1) != 0 : poll(&f, 1, -1) != 1);
         }
     }
     usleep(20000);
     ioctl(fb, PERF_EVENT_IOC_ENABLE, 0);
     ioctl(fs, PERF_EVENT_IOC_ENABLE, 0);
     ioctl(fe, PERF_EVENT_IOC_ENABLE, 0);
-    write(p[1], "x", 1);
+    close(p[1]);
     int woken = 0, status;
     for (int i = 0; i < waiters; ++i) woken += waitpid(child[i], &status, 0) == child[i] && status == 0;
-    printf("crowd: woken %d begins %ld spins %ld ends %ld\n", woken, count_of(fb), count_of(fs), count_of(fe));
+    printf("%s: woken %d begins %ld spins %ld ends %ld\n", name, woken, count_of(fb), count_of(fs), count_of(fe));
 }
 
 static void pages_of(const char* name) {
@@ -101,7 +104,8 @@ static void pages_of(const char* name) {
 int main(int argc, char** argv) {
     frequency();
     contention();
-    crowd();
+    crowd("pollers", 0);
+    crowd("readers", 1);
     if (argc > 1) pages_of(argv[1]);
     return 0;
 }

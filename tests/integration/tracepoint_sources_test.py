@@ -30,11 +30,13 @@ class Sources(rk.Case):
             r"contended: begins (\d+) ends (\d+) spins (\d+) sleeps (\d+)", out).groups())
         self.assertGreater(ends, 0)
         self.assertEqual((begins, spins, sleeps), (2 * ends, ends, ends))
-        woken, begins, spins, ends = map(int, re.search(
-            r"crowd: woken (\d+) begins (\d+) spins (\d+) ends (\d+)", out).groups())
-        self.assertEqual(woken, 40)
-        self.assertGreater(spins, 0)
-        self.assertEqual((begins, ends), (spins, spins))
+        for crowd in ("pollers", "readers"):
+            with self.subTest(crowd):
+                woken, begins, spins, ends = map(int, re.search(
+                    crowd + r": woken (\d+) begins (\d+) spins (\d+) ends (\d+)", out).groups())
+                self.assertEqual(woken, 40)
+                self.assertGreater(spins, 0)
+                self.assertEqual((begins, ends), (spins, spins))
         self.assertIn("read 16385, came into the page cache 5, then 0\n", out)
 
 
