@@ -63,34 +63,34 @@ KernelMutex::KernelMutex(Kernel& k)
     : kernel_(k), waiters_(k, WaitQueueHead::LockTime::none), address_(k.new_lock_address()) {}
 
 void KernelMutex::lock() {
-    Task* me = &kernel_.cur();
-    const bool contended = owner_ && !kernel_.dismantling();
+    const bool contended = locked_ && !kernel_.dismantling();
     if (contended) {
         // Spins first, in vain: the owner sleeps, or would be waited for anyhow.
         kernel_.tracepoints().trace_contention_begin(address_, ke::LCB_F_MUTEX | ke::LCB_F_SPIN);
         kernel_.tracepoints().trace_contention_begin(address_, ke::LCB_F_MUTEX);
     }
-    while (owner_ && !kernel_.dismantling()) {
+    while (locked_ && !kernel_.dismantling()) {
+        Task& me = kernel_.cur();
         WaitQueueHead::Entry e;
-        e.task = me;
+        e.task = &me;
         e.exclusive = true;
         waiters_.add(e);
-        me->state = TaskState::uninterruptible;
+        me.state = TaskState::uninterruptible;
         kernel_.schedule();
         waiters_.remove(e);
     }
-    owner_ = me;
+    locked_ = true;
     if (contended) kernel_.tracepoints().trace_contention_end(address_, 0);
 }
 
 void KernelMutex::unlock() {
-    owner_ = nullptr;
+    locked_ = false;
     waiters_.wake_up(1);
 }
 
 bool KernelMutex::try_lock() {
-    if (owner_) return false;
-    owner_ = &kernel_.cur();
+    if (locked_) return false;
+    locked_ = true;
     return true;
 }
 

@@ -57,12 +57,12 @@ class KernelMutex : public ke::Mutex {
     void lock() override;
     void unlock() override;
     bool try_lock() override;
-    bool is_locked() const override { return owner_ != nullptr; }
+    bool is_locked() const override { return locked_; }
 
   private:
     Kernel& kernel_;
     WaitQueueHead waiters_; ///< woken one by one after their lock is let go (wake_q)
-    Task* owner_{};
+    bool locked_{};
     const std::uint64_t address_; ///< for tracepoints: invented, the same in every run
 };
 

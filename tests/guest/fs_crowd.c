@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A crowd that polls one file, while threads on other CPUs put the file into an epoll instance and take it out again: the
-// waiting for the lock of its queue must not let them into the middle of each other's work.
+// waiting for the lock of its queue must not let them into the middle of each other's work. Nor must an instance lose
+// what it is about to report to those who take it out.
 #include "fs_guest.h"
 
 #include <pthread.h>
@@ -37,6 +38,41 @@ static void* toggler(void* nth) {
     return NULL;
 }
 
+enum { kReady = 32 };
+static int ready[kReady], busy_fd;
+static void* reporter(void* unused) {
+    pin(7);
+    for (struct epoll_event e[kReady]; !stop;) epoll_wait(busy_fd, e, kReady, 0);
+    return unused;
+}
+static void* remover(void* nth) {
+    pin(1 + (int)(long)nth);
+    for (long i = (long)nth; !stop; i = (i + 7) % kReady) {
+        struct epoll_event e = {.events = EPOLLIN};
+        epoll_ctl(busy_fd, EPOLL_CTL_DEL, ready[i], NULL);
+        epoll_ctl(busy_fd, EPOLL_CTL_ADD, ready[i], &e);
+    }
+    return NULL;
+}
+static void reports(void) {
+    pthread_t waiting, removers[kTogglers];
+    busy_fd = epoll_create1(0);
+    for (int i = 0; i < kReady; i++) {
+        struct epoll_event e = {.events = EPOLLIN};
+        ready[i] = eventfd(1, EFD_NONBLOCK);
+        epoll_ctl(busy_fd, EPOLL_CTL_ADD, ready[i], &e);
+    }
+    stop = 0;
+    pthread_create(&waiting, NULL, reporter, NULL);
+    for (long i = 0; i < kTogglers; i++) pthread_create(&removers[i], NULL, remover, (void*)i);
+    usleep(3000);
+    stop = 1;
+    pthread_join(waiting, NULL);
+    for (int i = 0; i < kTogglers; i++) pthread_join(removers[i], NULL);
+    struct epoll_event e[kReady];
+    SHOW(epoll_wait(busy_fd, e, kReady, 0));
+}
+
 int main(void) {
     pthread_t sleepers[kSleepers], togglers[kTogglers];
     file = eventfd(0, EFD_NONBLOCK);
@@ -56,5 +92,6 @@ int main(void) {
     struct epoll_event e = {.events = EPOLLIN};
     SHOW(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, file, &e));
     SHOW(epoll_ctl(epoll_fd, EPOLL_CTL_DEL, file, NULL));
+    reports();
     return 0;
 }

@@ -14,7 +14,8 @@ constexpr std::uint32_t kExclusiveOk = abi::epollin | abi::epollout | abi::epoll
 constexpr int kMaxNests = 4;
 } // namespace
 
-Epoll::Epoll(FsServices& s) : AnonFile(s, "[eventpoll]", abi::o_rdwr), wq_(s.kernel()), poll_wait_(s.kernel()) {}
+Epoll::Epoll(FsServices& s)
+    : AnonFile(s, "[eventpoll]", abi::o_rdwr), mutex_(s.kernel()), wq_(s.kernel()), poll_wait_(s.kernel()) {}
 
 Epoll::~Epoll() {
     detach_watchers();
@@ -101,6 +102,8 @@ void Epoll::remove(std::map<Key, std::unique_ptr<Item>>::iterator it) {
 }
 
 void Epoll::file_gone(File& file) {
+    const FileHandle self = weak_from_this().lock(); // the wait for the mutex may outlast the last descriptor
+    const ke::MutexGuard lock(mutex_);
     for (auto it = items_.begin(); it != items_.end();) {
         const auto next = std::next(it);
         if (it->second->file == &file) remove(it);
@@ -116,6 +119,7 @@ int Epoll::ctl(int op, int fd, const FileHandle& file, const abi::epoll_event& e
         if (op == 3) return -EINVAL;
         if (op == 1 && (dynamic_cast<Epoll*>(file.get()) || event.events & ~kExclusiveOk)) return -EINVAL;
     }
+    const ke::MutexGuard lock(mutex_);
     const auto it = items_.find({fd, file.get()});
     switch (op) {
         case 1: return add(fd, file, event);
@@ -139,7 +143,6 @@ int Epoll::ctl(int op, int fd, const FileHandle& file, const abi::epoll_event& e
 }
 
 void Epoll::look_at_host_files() {
-    if (!host_polled_) return;
     for (auto& [key, item] : items_)
         if (item->host && !item->linked && poll_item(*item, false)) make_ready(*item);
 }
@@ -154,6 +157,7 @@ void Epoll::wait_for_host() {
 
 std::int64_t Epoll::send(int max, const PutFn& put) {
     FsFrame f(s_, KernelSymbol::ep_send_events);
+    const ke::MutexGuard lock(mutex_);
     int sent = 0;
     std::list<Item*> round;
     round.swap(ready_);
@@ -178,13 +182,17 @@ std::int64_t Epoll::send(int max, const PutFn& put) {
         }
     }
     ready_.splice(ready_.begin(), round);
+    if (!ready_.empty()) wq_.wake_up(); // others found nothing meanwhile
     return sent;
 }
 
 std::int64_t Epoll::wait(int max, std::uint64_t deadline_ns, const PutFn& put) {
     bool last = deadline_ns == 0;
     for (;;) {
-        look_at_host_files();
+        if (host_polled_) {
+            const ke::MutexGuard lock(mutex_);
+            look_at_host_files();
+        }
         if (!ready_.empty())
             if (const std::int64_t n = send(max, put); n) return n;
         if (last) return 0;
@@ -203,7 +211,8 @@ std::int64_t Epoll::wait(int max, std::uint64_t deadline_ns, const PutFn& put) {
 
 ke::PollMask Epoll::poll(WaitQueueHead*& wq) {
     wq = &poll_wait_;
-    look_at_host_files();
+    const ke::MutexGuard lock(mutex_);
+    if (host_polled_) look_at_host_files();
     // An entry of the list may have become stale; only one that still is ready counts.
     for (auto it = ready_.begin(); it != ready_.end();) {
         Item& item = **it;

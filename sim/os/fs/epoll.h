@@ -52,6 +52,8 @@ class Epoll final : public AnonFile, public FileWatcher {
     int depth(const Epoll& target, int level) const;
     int height(int level) const; ///< of epolls above
 
+    /// Of the items, while code runs that may let others run (ep->mtx). An inner epoll's is taken within an outer's.
+    KernelMutex mutex_;
     std::map<Key, std::unique_ptr<Item>> items_;
     std::list<Item*> ready_;
     WaitQueueHead wq_, poll_wait_;
