@@ -79,8 +79,6 @@ void Perf::Impl::perf_pmu_unregister(Pmu& pmu) {
     kernel.synchronize_rcu();
     if (!pmu.name.empty()) {
         if (pmu.type != PERF_TYPE_SOFTWARE) pmu_idr.erase(pmu.type);
-        for (const char* file : {"type", "nr_addr_filters", "perf_event_mux_interval_ms"})
-            kernel.remove_attribute("/sys/bus/event_source/devices/" + pmu.name + "/" + file);
         kernel.remove_attribute("/sys/bus/event_source/devices/" + pmu.name);
     }
     // Contexts that PMUs share stay, and so does whoever gave them their name; so does the object, for they point to it.

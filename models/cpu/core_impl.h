@@ -22,7 +22,7 @@
 //                                      may be too early
 //   horizon()                          no later request for a line or an access is for an earlier cycle
 //   kSimple                            all branches are predicted right
-//   kMostPenalty                       a mispredicted branch moves ceiling() on by no more
+//   mispredict_penalty()               a mispredicted branch moves ceiling() on by no more
 #pragma once
 
 #include "models/cpu/core_base.h"
@@ -61,7 +61,6 @@ class CoreImpl final : public CoreBase {
     friend Functional;
 
     static constexpr bool kReadsAddresses = Pipe::kReadsAddresses;
-    static constexpr std::int64_t kMostPenalty = Pipe::kMostPenalty;
 
     enum class Why : std::uint8_t {
         attention, ///< something needs the core's attention at a boundary

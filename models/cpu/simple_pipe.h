@@ -12,7 +12,6 @@ namespace rkperf::cpu {
 class SimplePipe {
   public:
     static constexpr bool kSimple = true; ///< predicts everything right
-    static constexpr unsigned kMostPenalty = 0;
     static constexpr bool kReplays = false, kReadsAddresses = false;
 
     explicit SimplePipe(StallCounts&) {}
@@ -38,6 +37,7 @@ class SimplePipe {
     std::uint64_t retired() const { return cycle_; }
     std::uint64_t ceiling() const { return cycle_; }
     std::uint64_t least_ceiling(std::uint64_t) const { return cycle_; }
+    unsigned mispredict_penalty() const { return 0; }
 
   protected:
     std::uint64_t cycle_{};

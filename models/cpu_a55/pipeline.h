@@ -14,7 +14,6 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <stdexcept>
 
 namespace rkperf::cpu_a55 {
 
@@ -38,20 +37,17 @@ struct PipelineParams {
     unsigned store_buffer{};  ///< entries
     unsigned split_penalty{}; ///< access across a line
     unsigned chase_bonus{};   ///< cycles by which a load's result is there earlier as the base of the very next load
-    unsigned
-        replay{}; ///< an access whose address comes from a load that missed issues so long after that at the earliest
-    unsigned prefetch{},
-        prefetch_beyond{}; ///< a prefetch instruction for the L1, or beyond, holds the next one up so long
+    /// An access whose address comes from a load that missed issues so long after that at the earliest.
+    unsigned replay{};
+    /// A prefetch instruction for the L1, or beyond, holds the next one up so long.
+    unsigned prefetch{}, prefetch_beyond{};
 };
 
 class Pipeline {
   public:
     static constexpr bool kSimple = false;
-    static constexpr unsigned kMostPenalty = 32; ///< of mispredict_penalty
 
-    Pipeline(cpu::StallCounts& stalls, const PipelineParams& params) : stalls_(stalls), params_(params) {
-        if (params.mispredict_penalty > kMostPenalty) throw std::invalid_argument("mispredict_penalty");
-    }
+    Pipeline(cpu::StallCounts& stalls, const PipelineParams& params) : stalls_(stalls), params_(params) {}
 
     void restart(std::uint64_t cycle);
 
@@ -184,6 +180,7 @@ class Pipeline {
         return cpu::latest(cpu::latest(issue_, fetch_, late_, drained_), prefetch_free_) + kLongestWait;
     }
     std::uint64_t least_ceiling(std::uint64_t enough) const;
+    unsigned mispredict_penalty() const { return params_.mispredict_penalty; }
 
     // For replaying (replayer.h).
 

@@ -14,7 +14,6 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <stdexcept>
 
 namespace rkperf::cpu_a76 {
 
@@ -42,11 +41,8 @@ struct PipelineParams {
 class Pipeline {
   public:
     static constexpr bool kSimple = false;
-    static constexpr unsigned kMostPenalty = 32; ///< of mispredict_penalty
 
-    Pipeline(cpu::StallCounts& stalls, const PipelineParams& params) : stalls_(stalls), params_(params) {
-        if (params.mispredict_penalty > kMostPenalty) throw std::invalid_argument("mispredict_penalty");
-    }
+    Pipeline(cpu::StallCounts& stalls, const PipelineParams& params) : stalls_(stalls), params_(params) {}
 
     void restart(std::uint64_t cycle);
 
@@ -174,13 +170,14 @@ class Pipeline {
     std::uint64_t retired() const { return retire_slots_ / kRetireWidth; }
     std::uint64_t ceiling() const { return cpu::latest(retired(), fetch_, drained_) + kLongestWait; }
     std::uint64_t least_ceiling(std::uint64_t enough) const;
+    unsigned mispredict_penalty() const { return params_.mispredict_penalty; }
 
     // For replaying (replayer.h).
 
     static constexpr bool kReplays = true, kReadsAddresses = true;
     static constexpr unsigned kYield = 100;
     static constexpr unsigned kLongestWait = 256; ///< cycles for which a port may be taken (OpTiming::occupancy)
-    /// Of least_ceiling(), as of an operation's cycles only those are counted that are in the tables (CodeCache).
+    /// What an operation can take beyond the cycles of its row in the tables, which Block::cycles counts.
     static constexpr unsigned kCeilingMargin = 32;
     std::uint64_t present() const { return slots_ / kWidth; }
     void save(cpu::PipeImage& image) const;

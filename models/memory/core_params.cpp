@@ -47,8 +47,8 @@ CoreMemoryParams cortex_a76_memory() {
     CoreMemoryParams p;
     p.l1i = {64 * 1024, 4, 64}; // DT
     p.l1d = {64 * 1024, 4, 64}; // DT
-    p.l2 = {512 * 1024, 8, 64,
-            Replacement::random}; // DT; est. (policy not published): 0.65 of a walk through 512 KiB hit, by its latency
+    // DT; replacement est. (not published): 0.65 of a walk through 512 KiB hit, by its latency.
+    p.l2 = {512 * 1024, 8, 64, Replacement::random};
     p.itlb_entries = 48;          // TRM
     p.dtlb_entries = 48;          // TRM
     p.l2tlb_entries = 1280;       // TRM

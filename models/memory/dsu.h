@@ -26,7 +26,7 @@ namespace rkperf::mem {
 /// 1.8 GHz, DRAM 130 ns at 64 MiB (sbc-bench ramlat on four RK3588 boards); the split is an estimate.
 struct DsuParams {
     std::uint64_t hertz{1'800'000'000};        ///< scmi_clk_dsu at its highest
-    CacheGeometry l3{3 * 1024 * 1024, 12, 64}; ///< RK3588 device tree: 3 MiB, 4096 sets
+    CacheGeometry l3{3 * 1024 * 1024, 12, 64}; ///< RK3588 device tree: 3 MiB, 4096 sets; `replacement` is not looked at
     unsigned slices{2};                        ///< est.
     unsigned slice_interval{3}; ///< cycles between two requests to one slice; M: eight chains, whose lines are
                                 ///< all in one, take 3.75 ns a line and its victim

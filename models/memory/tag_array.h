@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tags of a set-associative cache, replaced by true LRU or at random (the L3's owner chooses itself, and keeps something
-// else in the stamps). Recency is kept as stamps of a 32-bit clock; the oldest line of a set is the one with the greatest age, a difference modulo 2^32, so that
-// the clock may wrap. A short form of the tags is kept beside the lines: a look-up reads one or two lines of the host's cache.
+// Tags of a set-associative cache, replaced by true LRU or at random; or its owner chooses itself, as the DSU does, and keeps
+// something else in the stamps. Recency is kept as stamps of a 32-bit clock; the oldest line of a set is the one with the
+// greatest age, a difference modulo 2^32, so that the clock may wrap. A short form of the tags is kept beside the lines: a look-up reads one or two lines of the host's cache.
 #pragma once
 
 #include "models/memory/dice.h"

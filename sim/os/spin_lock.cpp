@@ -26,6 +26,22 @@ void spin(Kernel& os, Picoseconds until) {
 
 } // namespace
 
+LockUses::Found LockUses::at(Picoseconds now, int cpu) const {
+    Found found;
+    if (now >= last_) return found;
+    for (const Use& use : latest_) {
+        if (use.cpu == cpu || now < use.came || now >= use.until) continue;
+        found.until = std::max(found.until, use.until);
+        ++found.others;
+    }
+    return found;
+}
+
+void LockUses::add(Picoseconds came, Picoseconds until, int cpu) {
+    latest_[number_++ % latest_.size()] = {came, until, cpu};
+    last_ = std::max(last_, until);
+}
+
 void SpinLock::lock() {
     came_ = kernel_.core().now();
     spend(kernel_, wait_from(came_));
@@ -51,17 +67,9 @@ void SpinLock::spend(Kernel& k, const Wait& wait) {
 }
 
 SpinLock::Wait SpinLock::wait_from(Picoseconds now) const {
-    if (!uses_ || now >= uses_->last) return {};
-    const int me = kernel_.this_cpu();
-    Wait wait{{}, uses_->address, false};
-    int others = 0;
-    for (const Use& use : uses_->latest) {
-        if (use.cpu == me || now < use.came || now >= use.until) continue;
-        wait.until = std::max(wait.until, use.until);
-        ++others;
-    }
-    wait.queued = others > 1;
-    return wait;
+    if (!uses_) return {};
+    const LockUses::Found found = uses_->at(now, kernel_.this_cpu());
+    return {found.until, uses_->address, found.others > 1};
 }
 
 void SpinLock::used(Picoseconds came, Picoseconds until) {
@@ -70,8 +78,7 @@ void SpinLock::used(Picoseconds came, Picoseconds until) {
         uses_ = std::make_unique<Uses>();
         uses_->address = kernel_.new_lock_address();
     }
-    uses_->latest[uses_->next++ % uses_->latest.size()] = {came, until, kernel_.this_cpu()};
-    uses_->last = std::max(uses_->last, until);
+    uses_->add(came, until, kernel_.this_cpu());
 }
 
 } // namespace rkperf::os

@@ -13,6 +13,28 @@ namespace rkperf::os {
 
 class Kernel;
 
+/// When CPUs held a lock, of late.
+class LockUses {
+  public:
+    /// `others`: how many that came before hold it, or wait for it; the last lets go at `until`.
+    struct Found {
+        Picoseconds until{};
+        int others{};
+    };
+    Found at(Picoseconds now, int cpu) const;
+    /// From coming to letting go.
+    void add(Picoseconds came, Picoseconds until, int cpu);
+
+  private:
+    struct Use {
+        Picoseconds came{}, until{};
+        int cpu{};
+    };
+    std::array<Use, 16> latest_{};
+    unsigned number_{};  ///< how many there have been: the next goes into the place of this number, modulo 16
+    Picoseconds last_{}; ///< when the last of them ends
+};
+
 /// A spin lock of kernel code that runs with interrupts masked. The host executes such a region as a whole before any other
 /// CPU, so nobody ever finds it taken, and no state needs protection. What is left is time: the latest uses are
 /// remembered in their CPU's local time, from the moment it came to the moment it let go, and a CPU that comes within uses
@@ -39,14 +61,7 @@ class SpinLock {
     static void spend(Kernel& k, const Wait& wait);
 
   private:
-    struct Use {
-        Picoseconds came{}, until{};
-        int cpu{};
-    };
-    struct Uses {
-        std::array<Use, 16> latest{};
-        unsigned next{};    ///< how many there have been: the next goes into the place of this number, modulo 16
-        Picoseconds last{}; ///< when the last of them ends
+    struct Uses : LockUses {
         std::uint64_t address{};
     };
     Wait wait_from(Picoseconds now) const;

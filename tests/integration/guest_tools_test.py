@@ -38,7 +38,7 @@ class Tools(rk.Case):
         subprocess.run([cc, "-g", "-O0", "-o", self.path("t"), source], check=True)
 
     def inside(self, *command):
-        r = self.rkperf("run", "--quiet", "--root", ROOT, "--bind", self.folder + ":/work:ro", "--", *command, timeout=1000)
+        r = self.rkperf("run", "--quiet", "--root", ROOT, "--bind", self.folder + ":/mnt:ro", "--", *command, timeout=1000)
         return r.stdout + r.stderr
 
     def in_order(self, text, *patterns):
@@ -49,7 +49,7 @@ class Tools(rk.Case):
             at = m.end()
 
     def test_strace(self):
-        self.in_order(self.inside("/usr/bin/strace", "/work/t", "a"), r'^execve\("/work/t", \["/work/t", "a"\]',
+        self.in_order(self.inside("/usr/bin/strace", "/mnt/t", "a"), r'^execve\("/mnt/t", \["/mnt/t", "a"\]',
                       r"^openat\(.*libc\.so\.6.*= 3$", r"^mmap\(", r'^write\(1, "hello 2', r"^exit_group\(3\) ", r"exited with 3")
 
     def test_strace_filters_with_seccomp(self):
@@ -61,7 +61,7 @@ class Tools(rk.Case):
     def test_gdb(self):
         commands = ["break work", "run", "bt", "watch total", "c", "c", "hbreak fact", "delete 2", "c", "bt", "print n", "stepi",
                     "delete 3", "finish", "delete", "c"]
-        text = self.inside("/usr/bin/gdb", "-nx", "-batch", *(x for c in commands for x in ("-ex", c)), "/work/t")
+        text = self.inside("/usr/bin/gdb", "-nx", "-batch", *(x for c in commands for x in ("-ex", c)), "/mnt/t")
         self.in_order(text, r"^Breakpoint 1, work \(p=0x[0-9a-f]+, n=4\)", r"^#1 .* in main \(argc=1",
                       r"Old value = 0\nNew value = 3", r"Old value = 3\nNew value = 9", r"^Hardware assisted breakpoint 3",
                       r"^Breakpoint 3, .*fact \(n=5\)", r"^#0  .*fact \(n=5\)", r"^\$1 = 5", r"Value returned is \$2 = 120",
@@ -69,7 +69,7 @@ class Tools(rk.Case):
 
     @unittest.skipUnless(shutil.which("gdb-multiarch"), "no gdb-multiarch on the host")
     def test_gdbserver(self):
-        server = f"{rk.RKPERF} run --quiet --root {ROOT} --bind {self.folder}:/work:ro -- /usr/bin/gdbserver --once - /work/t x"
+        server = f"{rk.RKPERF} run --quiet --root {ROOT} --bind {self.folder}:/mnt:ro -- /usr/bin/gdbserver --once - /mnt/t x"
         commands = [f"set sysroot {ROOT}", "set remotetimeout 300", f"target remote | {server}", "break fact if n == 2", "c", "bt",
                     "hbreak puts", "c", "watch total", "info breakpoints", "delete", "c"]
         done = subprocess.run(["gdb-multiarch", "-nx", "-batch", *(x for c in commands for x in ("-ex", c)), self.path("t")],

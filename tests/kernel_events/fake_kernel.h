@@ -635,7 +635,10 @@ class FakeKernel final : public Kernel {
         return file_of_.get();
     }
     void add_attribute(Attribute a) override { attributes[a.path] = std::move(a); }
-    void remove_attribute(std::string_view path) override { attributes.erase(std::string(path)); }
+    void remove_attribute(std::string_view path) override {
+        std::erase_if(attributes,
+                      [&](const auto& a) { return a.first == path || a.first.starts_with(std::string(path) + "/"); });
+    }
     void for_each_vma(TaskBase*, const std::function<void(const VmaInfo&)>& fn) override {
         for (const VmaInfo& v : vmas) fn(v);
     }

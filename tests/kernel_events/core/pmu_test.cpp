@@ -48,8 +48,7 @@ TEST_CASE("an unregistered PMU is not found any more, what it shared stays", "[C
     CHECK(w.k.attributes.count("/sys/bus/event_source/devices/leaving/type") == 1);
     w.p().perf_pmu_unregister(pmu);
     CHECK(w.try_open(a) == ENOENT);
-    for (const char* file : {"type", "perf_event_mux_interval_ms"})
-        CHECK(w.k.attributes.count(std::string("/sys/bus/event_source/devices/leaving/") + file) == 0);
+    for (const auto& [path, attribute] : w.k.attributes) CHECK(path.find("/devices/leaving") == std::string::npos);
     CHECK(w.try_open(World::on(World::hw(kCycles))) == 0);
 }
 

@@ -109,9 +109,31 @@ TEST_CASE("the first use of a line that a stream of stores left in the L3 is no 
     CHECK(held(m, kOther, lines) < lines / 3);
 }
 
+TEST_CASE("what is kept stays so when another core has read or written it", "[memory][dsu][l3]") {
+    for (const Access kind : {Access::load, Access::store}) {
+        Machine& m = stock.take("pair");
+        // Given lines that one core used again and again
+        const unsigned lines = kL3Lines / 2;
+        walk(m, kBuffer, lines, 20);
+        REQUIRE(held(m, kBuffer, lines) > lines * 9 / 10);
+        // When another core takes each from it, and gives it back
+        walk(m, kOther, 16);
+        for (unsigned i = 0; i < lines; ++i) {
+            const PhysAddr line(kBuffer.v + i * kLineSize);
+            m[0].go(line);
+            m[1].go(line, kind);
+        }
+        for (unsigned i = 0; i < 16; ++i) m[1].go(PhysAddr(kOther.v + (64 + i) * kLineSize));
+        REQUIRE(held(m, kBuffer, lines) > lines * 9 / 10);
+        // Then lines that are used once do not push them out.
+        walk(m, PhysAddr(kOther.v + (1 << 20)), 2 * kL3Lines);
+        CHECK(held(m, kBuffer, lines) > lines * 3 / 4);
+    }
+}
+
 int sc_main(int argc, char** argv) {
     sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
-    const auto make = [](const WriteStreamParams& stream) {
+    const auto make = [](const WriteStreamParams& stream, unsigned cores = 1) {
         return [=](const std::string& n) {
             CoreSpec s = a76();
             s.params.l1d = {128, 2, 64};
@@ -119,10 +141,11 @@ int sc_main(int argc, char** argv) {
             s.params.write_stream = stream;
             DsuParams d;
             d.l3 = {kL3Lines * kLineSize, 8, 64};
-            return std::make_unique<Machine>(n, std::vector<CoreSpec>{s}, d);
+            return std::make_unique<Machine>(n, std::vector<CoreSpec>(cores, s), d);
         };
     };
     stock.add("core", 6, make({}));
+    stock.add("pair", 2, make({}, 2));
     stock.add("streaming", 1, make({.l1_lines = 2, .l2_lines = 2, .l3_lines = 0}));
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
     return run_catch(argc, argv);
