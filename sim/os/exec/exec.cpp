@@ -23,8 +23,8 @@ namespace rkperf::os {
 
 namespace {
 
-constexpr std::uint64_t kStackExpand =
-    131072; // what a stack has beyond the strings, within its limit (setup_arg_pages)
+/// What a stack has beyond the strings, within its limit (setup_arg_pages).
+constexpr std::uint64_t kStackExpand = 131072;
 constexpr std::uint64_t kStackTop = 0xfffffffff000;  // STACK_TOP, without randomisation
 constexpr std::uint64_t kMmapBase = 0xfffff8000000;  // the least gap for the stack, 128 MiB, below TASK_SIZE
 constexpr std::uint64_t kPieBase = 0xaaaaaaaa0000;   // ELF_ET_DYN_BASE

@@ -131,6 +131,23 @@ TEST_CASE("what is kept stays so when another core has read or written it", "[me
     }
 }
 
+TEST_CASE("to write what a core has already is no use of the L3", "[memory][dsu][l3]") {
+    Machine& m = stock.take("pair");
+    // Given lines that two cores read once, and one of them then wrote
+    const unsigned lines = kL3Lines / 4;
+    for (unsigned i = 0; i < lines; ++i) {
+        const PhysAddr line(kBuffer.v + i * kLineSize);
+        m[0].go(line);
+        m[1].go(line);
+        m[1].go(line, Access::store);
+    }
+    for (unsigned i = 0; i < 16; ++i) m[1].go(PhysAddr(kOther.v + (64 + i) * kLineSize));
+    REQUIRE(held(m, kBuffer, lines) > lines / 2);
+    // Then lines that are used once push them out.
+    walk(m, PhysAddr(kOther.v + (1 << 20)), 4 * kL3Lines);
+    CHECK(held(m, kBuffer, lines) < lines / 3);
+}
+
 int sc_main(int argc, char** argv) {
     sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
     const auto make = [](const WriteStreamParams& stream, unsigned cores = 1) {
@@ -145,7 +162,7 @@ int sc_main(int argc, char** argv) {
         };
     };
     stock.add("core", 6, make({}));
-    stock.add("pair", 2, make({}, 2));
+    stock.add("pair", 3, make({}, 2));
     stock.add("streaming", 1, make({.l1_lines = 2, .l2_lines = 2, .l3_lines = 0}));
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
     return run_catch(argc, argv);
