@@ -66,7 +66,7 @@ class Pipeline {
     }
     std::uint64_t horizon() const { return std::min(fetch_at(), issue_); }
     void fetch_stall(std::uint64_t ready, cpu::Lane why) {
-        if (ready <= fetch_) return;
+        if (ready <= fetch_at()) return; // nobody waits for it
         fetch_ = ready;
         fetch_why_ = why;
     }

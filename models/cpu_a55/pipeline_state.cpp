@@ -23,7 +23,8 @@ void Pipeline::save(cpu::PipeImage& image) const {
     const std::uint64_t at = issue_;
     const auto rel = [&](std::uint64_t t) { return t > at ? t - at : 0; };
     const bool fusable = slot() == fusable_slot_;
-    const bool chased = chased_ready_ > at && chased_ready_ == ready_[chased_];
+    // What a prefetch instruction would load is nobody's base.
+    const bool chased = chased_ != cpu::kReadySink && chased_ready_ > at && chased_ready_ == ready_[chased_];
     image.put(count_ | std::uint64_t{count_ ? used_ : std::uint8_t{}} << 8);
     image.put(std::uint64_t{redirected_} | std::uint64_t{fusable} << 1 | std::uint64_t{chased} << 2 |
               std::uint64_t{fusable && fusable_inverse_} << 3);

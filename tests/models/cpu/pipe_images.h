@@ -17,11 +17,11 @@ class PipeImages {
   public:
     PipeImages(cpu::TimingOf timing_of, const Params& params) : params_(params) {
         // MUL, ADD, SUBS, CSEL, MADD, UDIV, FADD, FMUL, FMADD, FDIV, LDR, LDP, LDR post-index, LDR of 128 bits, STR, STP, AESE,
-        // AESMC, MOV, PRFM
+        // AESMC, MOV, PRFM for the L1 and for the L2
         for (std::uint32_t raw :
              {0x9b037c41u, 0x8b030021u, 0xf1000442u, 0x9a820020u, 0x9b031041u, 0x9ac20820u, 0x1e622820u,
               0x1e620820u, 0x1f420c20u, 0x1e621820u, 0xf9400023u, 0xa9400c22u, 0xf8408424u, 0x3dc00023u,
-              0xf9000022u, 0xa9000c22u, 0x4e284820u, 0x4e286800u, 0xd2800021u, 0xf9800020u})
+              0xf9000022u, 0xa9000c22u, 0x4e284820u, 0x4e286800u, 0xd2800021u, 0xf9800020u, 0xf9800022u})
             ops_.push_back(cpu::make_op(raw, timing_of));
         branch_ = cpu::make_op(0x54ffffa1u, timing_of); // B.NE
     }
@@ -74,6 +74,7 @@ class PipeImages {
     void run(Pipe& pipe, std::uint32_t seed) {
         std::mt19937 random(seed);
         for (unsigned blocks = 1 + random() % 3; blocks; --blocks) {
+            if (random() % 8 == 0) pipe.fetch_stall(pipe.fetch_at() + random() % 20, cpu::Lane::stall_frontend_cache);
             pipe.enter_block(1 + random() % 3, random() & 1);
             for (unsigned n = random() % 12; n; --n) place(pipe, ops_[random() % ops_.size()], random());
             const std::uint64_t resolved = pipe.branch(branch_);

@@ -11,6 +11,7 @@ using namespace rkperf;
 TEST_CASE("the image of the A76's pipeline is all that what follows depends on") {
     constexpr cpu_a76::PipelineParams params{.mispredict_penalty = 11,
                                              .run_ahead = 8,
+                                             .prediction_lead = 24,
                                              .load_queue = 68,
                                              .store_queue = 72,
                                              .split_penalty = 7,
