@@ -9,15 +9,13 @@ namespace {
 /// Budget that a heavy operation takes beyond one instruction: 64 accesses at the weight of a plain one's 4.
 constexpr std::uint32_t kHeavyCost = 16;
 
-/// Cycles by which an operation whose accesses hit can delay the retirement of what follows, waits for older operations
-/// aside. Generous: waiting for a port, an issue slot, a fetch, a store that forwards.
+} // namespace
+
 std::uint32_t most_cycles(const DecodedOp& op) {
     const OpTiming& t = op.timing;
     constexpr unsigned kSlack = 8;
     return t.latency + t.second + t.forward + (t.occupancy + 1u) * t.uops + kSlack;
 }
-
-} // namespace
 
 CodePage& CodeCache::page(std::uint64_t ppn) {
     std::unique_ptr<CodePage>& p = pages_[ppn];

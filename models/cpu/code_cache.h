@@ -35,6 +35,10 @@ struct LaneVector {
 };
 static_assert(index_of(Lane::instruction) == kVectorLanes - 1 && index_of(Lane::fetch) == kVectorLanes);
 
+/// Cycles by which an operation whose accesses hit can delay the retirement of what follows, waits for older operations
+/// aside. Generous: waiting for a port, an issue slot, a fetch, a store that forwards.
+std::uint32_t most_cycles(const DecodedOp& op);
+
 struct Block {
     static constexpr unsigned kMaxOps = kLineSize / 4;
     static_assert(kMaxOps <= kNoteSlots);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// For a core's pipeline: one that is restored from an image does what the one does that the image was taken of.
+// For a core's pipeline: one that is restored from an image does what the one does that the image was taken of; no block whose
+// accesses hit takes it beyond what its ceilings and the block's cycles promise.
 #pragma once
 
+#include "models/cpu/code_cache.h"
 #include "models/cpu/decoded_op.h"
 #include "models/cpu/replay.h"
 #include "models/cpu/stall_counts.h"
@@ -67,6 +69,33 @@ class PipeImages {
                     std::vector<std::uint16_t>(other_after.words().begin(), other_after.words().end()));
         }
         CHECK(images > 2000);
+    }
+
+    /// Blocks without a miss, each behind some with misses.
+    void check_ceilings(unsigned seed) {
+        std::mt19937 random(seed);
+        cpu::StallCounts stalls;
+        Pipe pipe(stalls, params_);
+        pipe.restart(10000);
+        for (unsigned n = 0; n < 20000; ++n) {
+            run(pipe, random());
+            const std::uint64_t generous = pipe.ceiling(), least = pipe.least_ceiling(~std::uint64_t{0});
+            // What is enough already need not be told any nearer.
+            const std::uint64_t enough = pipe.present() + random() % 300;
+            const std::uint64_t told = pipe.least_ceiling(enough);
+            REQUIRE(told <= least);
+            REQUIRE((told == least || told >= enough));
+            std::uint64_t cycles = cpu::most_cycles(branch_);
+            pipe.enter_block(1 + random() % 3, random() & 1);
+            for (unsigned left = random() % 4; left; --left) {
+                const cpu::DecodedOp& op = ops_[random() % ops_.size()];
+                place(pipe, op, random() | 1);
+                cycles += cpu::most_cycles(op);
+            }
+            pipe.branch(branch_);
+            REQUIRE(pipe.retired() <= least + cycles);
+            REQUIRE(pipe.retired() <= generous + cycles);
+        }
     }
 
   private:
