@@ -138,14 +138,30 @@ class CoreImpl final : public CoreBase {
     }
     /// What became of a branch, as exits of a ReplayNode are told apart.
     static unsigned outcome(bool taken, Resolution r) {
-        if (r.mispredict != Mispredict::none) return ReplayNode::kMispredicted + taken;
-        return taken ? ReplayNode::kTaken + r.bubble : ReplayNode::kNotTaken;
+        return outcome(taken, r.bubble, r.mispredict != Mispredict::none);
+    }
+    static unsigned outcome(bool taken, unsigned bubble, bool wrong) {
+        const unsigned right = taken ? ReplayNode::kTaken + bubble : ReplayNode::kNotTaken;
+        // By a mask, as nobody guesses whether it was wrong.
+        return right ^ ((right ^ (ReplayNode::kMispredicted + taken)) & (0u - wrong));
     }
     /// The present block has ended, and as it did before, inputs compared; false: it is to be placed.
     bool end_block_known(unsigned outcome) {
         if (!replayer_.template finish_same<true>(outcome, notes_)) return false;
         wrong_path_ = replayer_.wrong_path();
         return true;
+    }
+    /// The same in the conditional branch at `pc`. It is noted later whether it was mispredicted.
+    bool end_block_conditional(std::uint64_t pc, bool taken, Resolution r) {
+        if (!replayer_.finish_conditional(outcome(taken, r), notes_, pc)) return false;
+        credit_ -= pipe_.mispredict_penalty() & (0u - unsigned{r.mispredict != Mispredict::none});
+        return true;
+    }
+    /// Notes the mispredicted branches that were left out, before new code is decoded or somebody looks at the counts.
+    void note_mispredicts() {
+        replayer_.each_mispredict([this](std::uint64_t pc, bool taken, std::uint64_t wrong_path, std::uint32_t times) {
+            note_mispredict(Mispredict::direction, wrong_path, pc, taken, times);
+        });
     }
     /// The present block has ended without a branch, and not as was known.
     void end_block(const DecodedOp* end);
@@ -169,8 +185,9 @@ class CoreImpl final : public CoreBase {
     /// The same of a conditional branch that was not foreseen.
     Resolution predict_conditional(std::uint64_t pc, bool taken, std::uint64_t target) {
         if constexpr (Pipe::kSimple) return {};
-        const bool right = predictor_.template conditional<true>(pc, taken) == taken;
-        return {right ? Mispredict::none : Mispredict::direction, predictor_.taken_to(pc, taken, target)};
+        static_assert(static_cast<unsigned>(Mispredict::direction) == 1 && static_cast<unsigned>(Mispredict::none) == 0);
+        const unsigned wrong = predictor_.template conditional<true>(pc, taken) ^ taken;
+        return {static_cast<Mispredict>(wrong), predictor_.taken_to(pc, taken, target)};
     }
     /// Whatever its accesses hit on, the block does not reach the deadline.
     bool far_from_deadline(const Block& b) {

@@ -114,6 +114,7 @@ struct ReplayNode {
         PipeState* state{}; ///< null: not seen yet
         ReplayNode* next{}; ///< the block last entered behind it
         std::uint32_t cycles{};
+        std::uint32_t passes{}; ///< of a mispredicted branch of a known direction, since the core last noted them
     };
 
     Block* block{};
@@ -121,6 +122,9 @@ struct ReplayNode {
     std::uint32_t executions{};                      ///< since the core last counted
     std::uint16_t wrong_path{};                      ///< operations issued in vain if its branch is predicted wrongly
     bool known{};                                    ///< was placed, and can be replayed
+    bool listed{};                                   ///< among those with passes
+    ReplayNode* listed_before{};                     ///< the next one of them
+    std::uint64_t branch{};                          ///< pc of its branch then
     ReplayNode* counted_before{};                    ///< the next node of those with executions
     std::array<Exit, kMispredicted + 2> exits{};
     ReplayNode* other{}; ///< of the same state

@@ -10,6 +10,7 @@
 #include "models/cpu/replay.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rkperf::cpu {
 
@@ -56,6 +57,30 @@ class Replayer {
         }
         go_on(*n, e);
         return true;
+    }
+    /// The same of a conditional branch, with inputs. Whether it was predicted is nothing that the host has to guess: what
+    /// is counted of it is noted later, by each_mispredict().
+    [[gnu::always_inline]] bool finish_conditional(unsigned outcome, const std::uint64_t* notes, std::uint64_t pc) {
+        ReplayNode* const n = node_;
+        if (!finish_same<true>(outcome, notes)) return false;
+        ++n->exits[outcome].passes;
+        if (__builtin_expect(!n->listed & (outcome >= ReplayNode::kMispredicted), 0)) {
+            n->listed = true;
+            n->listed_before = listed_;
+            n->branch = pc;
+            listed_ = n;
+        }
+        return true;
+    }
+    /// Calls note(pc, taken, wrong_path, times) for the mispredicted branches that finish_conditional() has left out.
+    template <class F>
+    void each_mispredict(F note) {
+        for (; listed_; listed_ = listed_->listed_before) {
+            listed_->listed = false;
+            for (const bool taken : {false, true})
+                if (ReplayNode::Exit& e = listed_->exits[ReplayNode::kMispredicted + taken]; e.passes != 0)
+                    note(listed_->branch, taken, listed_->wrong_path, std::exchange(e.passes, 0u));
+        }
     }
     /// The same with anything. False: something is new, and the block is to be placed from its beginning; the pipeline is
     /// where it was then.
@@ -272,6 +297,7 @@ class Replayer {
     Pipe& pipe_;
     StallCounts& stalls_;
     ReplayNode*& counted_;
+    ReplayNode* listed_{}; ///< those with passes, the last one first
     ReplayNode* nowhere_{};
     std::array<std::uint64_t, kStalls> stalls_before_{};
     std::array<ReplayInput, Block::kMaxOps> inputs_{}; ///< of the block that is being recorded
@@ -296,6 +322,9 @@ class Replayer<Pipe, false> {
         return false;
     }
     bool finish(unsigned, const std::uint64_t*) { return false; }
+    bool finish_conditional(unsigned, const std::uint64_t*, std::uint64_t) { return false; }
+    template <class F>
+    void each_mispredict(F) {}
     std::uint64_t wrong_path() const { return 0; }
     void record(const DecodedOp&, std::uint64_t, std::uint64_t) {}
     void recorded_block(std::uint64_t) {}

@@ -36,6 +36,7 @@ class Threads {
         if constexpr (kTimed) c.begin_replay();
         enter(c, s, s.pc);
         while (const DecodedOp* op = std::exchange(c.next_op_, nullptr)) op->handler(c, s, op, s.pc);
+        if constexpr (kTimed) c.note_mispredicts();
         if constexpr (kTimed) c.replayer_.sync();
     }
     static Handler handler_of(const DecodedOp& op, Block& block);
@@ -316,10 +317,14 @@ class Threads {
         Core& c = core(base);
         c.resolution_ = c.predict_conditional(pc, kTaken, target);
         c.fast_.taken += kTaken;
-        const bool right = c.resolution_.mispredict == Mispredict::none;
-        if (__builtin_expect(!c.end_block_known(Core::outcome(kTaken, c.resolution_)), 0))
+        if (__builtin_expect(c.watches_mispredicts(), 0)) {
+            if (!c.end_block_known(Core::outcome(kTaken, c.resolution_)))
+                return branch_anew(base, s, op, pc, kTaken, target);
+            if (c.resolution_.mispredict != Mispredict::none)
+                return mispredicted(base, s, op, pc, kTaken, target);
+        } else if (__builtin_expect(!c.end_block_conditional(pc, kTaken, c.resolution_), 0)) {
             return branch_anew(base, s, op, pc, kTaken, target);
-        if (!right) return mispredicted(base, s, op, pc, kTaken, target);
+        }
         return enter(base, s, &c.block_->next[kTaken], pc, target);
     }
 
