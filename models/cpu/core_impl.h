@@ -87,9 +87,34 @@ class CoreImpl final : public CoreBase {
     /// Executes a memory operation issued at `issue`; false if it has stopped.
     template <class P>
     bool access_op(P& pipe, a64::CpuState& s, const DecodedOp& op, std::uint64_t issue);
-    /// Completes a memory operation whose access was not a plain hit.
+    /// What a memory operation took.
+    struct Accessed {
+        std::uint64_t ready{}; ///< when its data are there; its issue, if it was a plain hit
+        std::uint32_t slow{};
+    };
+    /// The same in two steps: executes it; and places it.
+    bool perform(a64::CpuState& s, const DecodedOp& op, std::uint64_t issue, Accessed& a);
+    /// The same of the operation at `op`, number `index` of the present block, of which nothing behind it has been executed.
+    /// `known`: the block goes on in a state that is remembered.
+    bool access_in_block(a64::CpuState& s, const DecodedOp* op, unsigned index, bool& known);
     template <class P>
-    void slow_access(P& pipe, a64::CpuState& s, const DecodedOp& op, std::uint64_t issue);
+    void count_access(a64::CpuState& s, const DecodedOp& op) {
+        if constexpr (!std::is_same_v<P, InstructionCounter>) {
+            fast_.hits[op.is_store] += s.mem.accesses;
+            if (__builtin_expect(s.mem.last_va & op.align_mask, 0)) ++fast_.unaligned[op.is_store];
+        }
+        s.mem.accesses = 0;
+    }
+    template <class P>
+    static void place_access(P& pipe, const a64::CpuState& s, const DecodedOp& op, std::uint64_t issue, const Accessed& a) {
+        if (op.is_store) {
+            pipe.store(op, issue, a.ready, a.slow, s.mem.last_va);
+        } else {
+            pipe.load(op, issue, a.ready, a.slow, s.mem.last_va);
+        }
+    }
+    /// What an access that was not a plain hit took.
+    Accessed slow_access(a64::CpuState& s, const DecodedOp& op, std::uint64_t issue);
     template <class P>
     static void enter(P& pipe, const Block& b) {
         pipe.enter_block(b.fetches, b.inside);
@@ -383,33 +408,80 @@ unsigned CoreImpl<Pipe>::kernel_branches(BranchPredictor::Passage& p) {
 }
 
 template <class Pipe>
-template <class P>
-bool CoreImpl<Pipe>::access_op(P& pipe, a64::CpuState& s, const DecodedOp& op, std::uint64_t issue) {
+bool CoreImpl<Pipe>::perform(a64::CpuState& s, const DecodedOp& op, std::uint64_t issue, Accessed& a) {
     mem_issue_ = issue;
     op.insn.fn(s, op.insn);
     if (__builtin_expect(s.stop != a64::Stop::none, 0)) {
         s.mem.slow = s.mem.accesses = 0;
-        pipe.fault(std::max(issue, mem_ready_));
         return false;
     }
-    if (__builtin_expect(s.mem.slow != 0, 0)) {
-        slow_access(pipe, s, op, issue);
-    } else if (op.is_store) {
-        pipe.store(op, issue, issue, 0, s.mem.last_va);
-    } else {
-        pipe.load(op, issue, issue, 0, s.mem.last_va);
-    }
-    if constexpr (!std::is_same_v<P, InstructionCounter>) {
-        fast_.hits[op.is_store] += s.mem.accesses;
-        if (__builtin_expect(s.mem.last_va & op.align_mask, 0)) ++fast_.unaligned[op.is_store];
-    }
-    s.mem.accesses = 0;
+    a = __builtin_expect(s.mem.slow != 0, 0) ? slow_access(s, op, issue) : Accessed{issue, 0};
     return true;
 }
 
 template <class Pipe>
 template <class P>
-void CoreImpl<Pipe>::slow_access(P& pipe, a64::CpuState& s, const DecodedOp& op, std::uint64_t issue) {
+bool CoreImpl<Pipe>::access_op(P& pipe, a64::CpuState& s, const DecodedOp& op, std::uint64_t issue) {
+    Accessed a;
+    if (!perform(s, op, issue, a)) {
+        pipe.fault(std::max(issue, mem_ready_));
+        return false;
+    }
+    place_access(pipe, s, op, issue, a);
+    count_access<P>(s, op);
+    return true;
+}
+
+template <class Pipe>
+bool CoreImpl<Pipe>::access_in_block(a64::CpuState& s, const DecodedOp* op, unsigned index, bool& known) {
+    if constexpr (Replayer<Pipe>::kCuts) {
+        Accessed a;
+        ReplayCut* const cut = replayer_.cut(index);
+        std::uint64_t issue = 0;
+        if (cut) {
+            issue = replayer_.issue(*cut);
+            if (__builtin_expect(!perform(s, *op, issue, a), 0)) {
+                replayer_.leave_block();
+                place<false>(untimed_, op);
+                pipe_.begin(*op);
+                pipe_.fault(std::max(issue, mem_ready_));
+                return false;
+            }
+            if (ReplayCut::Variant* const v = cut->find(a.ready - issue, a.slow)) {
+                replayer_.go_on(*v);
+                count_access<Pipe>(s, *op);
+                return known = true;
+            }
+        }
+        const bool records = replayer_.begin_cut(index);
+        if (cut || records) {
+            if (records) {
+                place<true>(untimed_, op);
+            } else {
+                replayer_.leave_block();
+                place<false>(untimed_, op);
+            }
+            const std::uint64_t issued = pipe_.begin(*op);
+            if (!cut) {
+                issue = issued;
+                if (__builtin_expect(!perform(s, *op, issue, a), 0)) {
+                    pipe_.fault(std::max(issue, mem_ready_));
+                    return false;
+                }
+            }
+            place_access(pipe_, s, *op, issue, a);
+            count_access<Pipe>(s, *op);
+            if (records) known = replayer_.end_cut(index, issue, a.ready - issue, a.slow);
+            return true;
+        }
+    }
+    replayer_.leave_block();
+    place<false>(untimed_, op);
+    return access_op(pipe_, s, *op, pipe_.begin(*op));
+}
+
+template <class Pipe>
+typename CoreImpl<Pipe>::Accessed CoreImpl<Pipe>::slow_access(a64::CpuState& s, const DecodedOp& op, std::uint64_t issue) {
     const std::uint32_t what = s.mem.slow;
     s.mem.slow = 0;
     std::uint64_t ready = std::max(issue, mem_ready_);
@@ -421,11 +493,7 @@ void CoreImpl<Pipe>::slow_access(P& pipe, a64::CpuState& s, const DecodedOp& op,
         if (!passed) ready += tables_.costs.store_exclusive_fail;
     }
     if (op.insn.timing == a64::TimingClass::prefetch) ready = issue; // nobody waits for it
-    if (op.is_store) {
-        pipe.store(op, issue, ready, what, s.mem.last_va);
-    } else {
-        pipe.load(op, issue, ready, what, s.mem.last_va);
-    }
+    return {ready, what};
 }
 
 template <class Pipe>

@@ -25,6 +25,7 @@ void ReplayTable::clear() {
     std::fill(buckets_.begin(), buckets_.end(), nullptr);
     states_.clear();
     nodes_.clear();
+    cuts_.clear();
     inputs_.clear();
     chunk_used_ = kChunk;
     words_ = 0;
@@ -55,10 +56,10 @@ PipeState* ReplayTable::make(const PipeImage& image, std::uint64_t hash, std::ui
     return bucket = &s;
 }
 
-ReplayNode* ReplayTable::add(PipeState& state, Block& block) {
+ReplayNode* ReplayTable::add(PipeState& state, Block& block, unsigned first) {
     unsigned variants = 0;
     for (ReplayNode* n = state.nodes; n; n = n->other) {
-        if (n->block != &block) continue;
+        if (n->block != &block || n->first != first) continue;
         if (!n->known) return n;
         ++variants;
     }
@@ -69,8 +70,20 @@ ReplayNode* ReplayTable::add(PipeState& state, Block& block) {
     }
     ReplayNode& n = nodes_.emplace_back();
     n.block = &block;
+    n.first = static_cast<std::uint8_t>(first);
     n.other = state.nodes;
     return state.nodes = &n;
+}
+
+ReplayCut* ReplayTable::add_cut(ReplayNode& node, unsigned op) {
+    if (cuts_.size() == kMostCuts) {
+        full_ = true;
+        return nullptr;
+    }
+    ReplayCut& c = cuts_.emplace_back();
+    c.op = static_cast<std::uint8_t>(op);
+    c.other = node.cuts;
+    return node.cuts = &c;
 }
 
 bool ReplayTable::set_inputs(ReplayNode& node, std::span<const ReplayInput> inputs) {

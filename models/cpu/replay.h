@@ -105,7 +105,33 @@ struct ReplayInput {
     };
 };
 
-/// A block entered in a state, with inputs that act alike.
+/// An access that was no plain hit, of a block that was entered in a state: when it is issued, and what followed from what it
+/// took. The rest of the block is a node of its own.
+struct ReplayCut {
+    struct Variant {
+        std::uint32_t took{}; ///< cycles from its issue until its data are there
+        std::uint32_t slow{}; ///< as the pipelines are told
+        std::uint32_t cycles{};
+        PipeState* state{};
+        ReplayNode* next{}; ///< the rest of the block
+        std::array<std::uint16_t, kStalls> stalls{};
+    };
+    static constexpr unsigned kMostVariants = 12;
+
+    std::uint8_t op{};
+    std::uint8_t count{};  ///< of variants
+    std::uint16_t issue{}; ///< from the node's entry
+    ReplayCut* other{};    ///< of the same node
+    std::array<Variant, kMostVariants> variants{};
+
+    Variant* find(std::uint64_t took, std::uint32_t slow) {
+        for (unsigned v = 0; v < count; ++v)
+            if (variants[v].took == took && variants[v].slow == slow) return &variants[v];
+        return nullptr;
+    }
+};
+
+/// A block entered in a state, with inputs that act alike; or the rest of one behind an access.
 struct ReplayNode {
     /// What came of the branch at its end.
     /// Mispredicted ones by where they lead, although the state is the same: what comes next is not.
@@ -118,10 +144,12 @@ struct ReplayNode {
     };
 
     Block* block{};
+    ReplayCut* cuts{}; ///< accesses that were no plain hits
     const ReplayInput *first_input{}, *last_input{}; ///< the latter: behind the last
     std::uint32_t executions{};                      ///< since the core last counted
     std::uint16_t wrong_path{};                      ///< operations issued in vain if its branch is predicted wrongly
     bool known{};                                    ///< was placed, and can be replayed
+    std::uint8_t first{};                            ///< operation that it begins with
     bool listed{};                                   ///< among those with passes
     ReplayNode* listed_before{};                     ///< the next one of them
     std::uint64_t branch{};                          ///< pc of its branch then
@@ -144,7 +172,15 @@ class ReplayTable {
     }
     /// Another node for a block entered in a state; null if there is no room, or are too many that differ in the inputs.
     /// One that is not known yet is used first.
-    ReplayNode* add(PipeState& state, Block& block);
+    ReplayNode* add(PipeState& state, Block& block, unsigned first);
+    /// The node's cut at the operation; null: there is none.
+    static ReplayCut* find_cut(ReplayNode& node, unsigned op) {
+        ReplayCut* c = node.cuts;
+        while (c && c->op != op) c = c->other;
+        return c;
+    }
+    /// A new one; null if there is no room.
+    ReplayCut* add_cut(ReplayNode& node, unsigned op);
     /// Copies the inputs of the node; false if there is no room.
     bool set_inputs(ReplayNode& node, std::span<const ReplayInput> inputs);
     bool full() const { return full_; }
@@ -154,7 +190,7 @@ class ReplayTable {
     PipeState* find(const PipeImage& image, std::uint64_t hash);
     PipeState* make(const PipeImage& image, std::uint64_t hash, std::uint64_t ceiling);
 
-    static constexpr std::size_t kBuckets = 1 << 14, kMostStates = 16000, kMostNodes = 20000;
+    static constexpr std::size_t kBuckets = 1 << 14, kMostStates = 16000, kMostNodes = 20000, kMostCuts = 4000;
     static constexpr std::size_t kMostWords = 4 << 20;
     static constexpr unsigned kMostVariants = 4;
     static constexpr std::size_t kChunk = 4096, kMostChunks = 32; ///< of inputs
@@ -162,6 +198,7 @@ class ReplayTable {
     std::vector<PipeState*> buckets_;
     std::deque<PipeState> states_;
     std::deque<ReplayNode> nodes_;
+    std::deque<ReplayCut> cuts_;
     std::vector<std::unique_ptr<ReplayInput[]>> inputs_; ///< in chunks of kChunk
     std::size_t chunk_used_{kChunk};                     ///< of the last one
     std::size_t words_{};

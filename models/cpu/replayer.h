@@ -36,7 +36,7 @@ class Replayer {
     }
     /// Goes on with the block `b`; false: it is to be placed in the pipeline, which is up to date.
     bool enter(Block& b) {
-        if (at_) return enter_same(b) || enter_another(b);
+        if (at_) return enter_same(b) || enter_another(b, 0);
         return --patience_ < 0 && join(b);
     }
     bool replaying() const { return node_; }
@@ -86,6 +86,10 @@ class Replayer {
     /// where it was then.
     [[gnu::noinline]] bool finish(unsigned outcome, const std::uint64_t* notes) {
         ReplayNode* n = node_;
+        if (!n->known) { // only a part of it was placed, up to an access
+            record_again(*n);
+            return false;
+        }
         if (!repeat(*n, notes) && !(n = repeat_variant(notes))) return false;
         ReplayNode::Exit& e = n->exits[outcome];
         if (!e.state) {
@@ -144,6 +148,82 @@ class Replayer {
         if (patience_ > 0) lose_track();
     }
 
+    // An access that is no plain hit, in the middle of the present block. Not where addresses are inputs.
+
+    static constexpr bool kCuts = !Pipe::kReadsAddresses;
+    /// The cut at the operation in the block that is being replayed, or null.
+    ReplayCut* cut(unsigned op) const {
+        if (!kCuts || !node_) return nullptr;
+        return ReplayTable::find_cut(*node_, op);
+    }
+    std::uint64_t issue(const ReplayCut& c) const { return base_ + c.issue; }
+    /// It took what it once did: the state behind it is known, in which the rest of the block is to be entered.
+    void go_on(ReplayCut::Variant& v) {
+        at_ = v.state;
+        base_ += v.cycles;
+        hint_ = &v.next;
+        stale_ = true;
+        node_ = nullptr;
+        ++replayed_;
+        for (unsigned s = 0; s < kStalls; ++s) stalls_.count[s] += v.stalls[s];
+    }
+    /// Whether the present block is to be placed up to the access at `op`, and recorded. Its pipeline is brought up to where
+    /// the block, or the rest of it, begins.
+    bool begin_cut(unsigned op) {
+        if (!kCuts || !at_) return false;
+        ReplayNode* const n = node_ ? node_ : recording_;
+        if (!n) return false;
+        const ReplayCut* const c = ReplayTable::find_cut(*n, op);
+        if (c && c->count == ReplayCut::kMostVariants) return false;
+        for (unsigned k = n->first; k < op; ++k)
+            if (n->block->ops[k].group == OpGroup::divide) return false; // an input
+        if (node_) record_again(*n);
+        return true;
+    }
+    /// The access was placed after begin_cut(). False: what follows is not recorded.
+    bool end_cut(unsigned op, std::uint64_t issue, std::uint64_t took, std::uint32_t slow) {
+        ReplayNode& n = *recording_;
+        recording_ = nullptr;
+        const std::uint64_t now = pipe_.present();
+        bool fits = issue - base_ <= 0xffff && took <= 0xffff && now - base_ <= 0xffffffff;
+        ReplayCut::Variant v{.took = static_cast<std::uint32_t>(took),
+                             .slow = slow,
+                             .cycles = static_cast<std::uint32_t>(now - base_)};
+        for (unsigned s = 0; s < kStalls; ++s) {
+            const std::uint64_t cycles = stalls_.count[s] - stalls_before_[s];
+            v.stalls[s] = static_cast<std::uint16_t>(cycles);
+            fits &= cycles <= 0xffff;
+        }
+        v.state = fits ? present_state() : nullptr;
+        ReplayCut* c = v.state ? ReplayTable::find_cut(n, op) : nullptr;
+        if (v.state && !c) c = table_.add_cut(n, op);
+        if (!c) {
+            lose_track();
+            return false;
+        }
+        c->issue = static_cast<std::uint16_t>(issue - base_);
+        ReplayCut::Variant* to = c->find(took, slow);
+        if (!to) to = &c->variants[c->count++];
+        *to = v;
+        at_ = v.state;
+        base_ = now;
+        hint_ = &to->next;
+        stale_ = false;
+        note_effort();
+        if (patience_ > 0) lose_track();
+        return at_ != nullptr;
+    }
+    /// Goes on with the rest of the block from operation `first` on, behind a cut.
+    void enter_rest(Block& b, unsigned first) {
+        ReplayNode* const n = *hint_;
+        if (n && n->block == &b && n->first == first) {
+            node_ = n;
+        } else {
+            enter_another(b, first);
+        }
+    }
+    /// Behind a cut: the pipeline is brought up to date.
+    void catch_up() { bring_up(); }
     /// What follows is placed in the pipeline: it is brought up to where the present block has begun.
     void leave_block() {
         if (at_) leave_known();
@@ -173,18 +253,18 @@ class Replayer {
         }
         base_ = pipe_.present();
         stale_ = false;
-        return enter_another(b);
+        return enter_another(b, 0);
     }
-    [[gnu::noinline]] bool enter_another(Block& b) {
+    [[gnu::noinline]] bool enter_another(Block& b, unsigned first) {
         ReplayNode* n = at_->nodes;
-        while (n && !(n->known && n->block == &b)) n = n->other;
+        while (n && !((n->known || n->cuts) && n->block == &b && n->first == first)) n = n->other;
         if (n) {
             if (hint_ != &nowhere_) *hint_ = n;
             node_ = n;
             return true;
         }
         bring_up();
-        if (b.replays) record_another(b);
+        if (b.replays) record_another(b, first);
         if (!recording_) lose_track();
         return false;
     }
@@ -201,8 +281,8 @@ class Replayer {
         ++replayed_;
     }
     /// Begins to record the present block with inputs that have not been seen.
-    void record_another(Block& b) {
-        recording_ = table_.add(*at_, b);
+    void record_another(Block& b, unsigned first) {
+        recording_ = table_.add(*at_, b, first);
         recorded_inputs_ = 0;
         recordable_ = true;
         stalls_before_ = stalls_.count;
@@ -211,7 +291,20 @@ class Replayer {
         bring_up();
         node_ = nullptr;
         recording_ = &n;
-        pipe_.enter_block(n.block->fetches, n.block->inside);
+        begin_block(n);
+    }
+    void begin_block(const ReplayNode& n) {
+        if (n.first == 0) pipe_.enter_block(n.block->fetches, n.block->inside);
+    }
+    /// Places the present block, of which only accesses are known, from its beginning.
+    [[gnu::noinline]] void record_again(ReplayNode& n) {
+        bring_up();
+        node_ = nullptr;
+        recording_ = &n;
+        recorded_inputs_ = 0;
+        recordable_ = true;
+        stalls_before_ = stalls_.count;
+        begin_block(n);
     }
     /// Whether the inputs act alike; if not, nothing has happened.
     [[gnu::always_inline]] bool repeat(const ReplayNode& n, const std::uint64_t* notes) {
@@ -228,9 +321,10 @@ class Replayer {
     }
     /// The node for the same block with inputs as they are now; null: none, one is being recorded if there is room.
     [[gnu::noinline]] ReplayNode* repeat_variant(const std::uint64_t* notes) {
-        Block& b = *node_->block;
+        const ReplayNode& present = *node_;
+        Block& b = *present.block;
         for (ReplayNode* n = at_->nodes; n; n = n->other) {
-            if (n == node_ || n->block != &b || !n->known) continue;
+            if (n == node_ || n->block != &b || n->first != present.first || !n->known) continue;
             if (repeat(*n, notes)) {
                 if (hint_ != &nowhere_) *hint_ = n;
                 return n;
@@ -238,9 +332,9 @@ class Replayer {
         }
         node_ = nullptr;
         bring_up();
-        record_another(b);
+        record_another(b, present.first);
         if (!recording_) lose_track();
-        pipe_.enter_block(b.fetches, b.inside);
+        begin_block(present);
         return nullptr;
     }
     PipeState* present_state() {
@@ -259,7 +353,7 @@ class Replayer {
         const ReplayNode* const n = node_;
         bring_up();
         lose_track();
-        if (n) pipe_.enter_block(n->block->fetches, n->block->inside);
+        if (n) begin_block(*n);
         note_effort();
     }
     void lose_track() {
@@ -329,6 +423,14 @@ class Replayer<Pipe, false> {
     void record(const DecodedOp&, std::uint64_t, std::uint64_t) {}
     void recorded_block(std::uint64_t) {}
     void recorded_exit(unsigned) {}
+    static constexpr bool kCuts = false;
+    ReplayCut* cut(unsigned) const { return nullptr; }
+    std::uint64_t issue(const ReplayCut&) const { return 0; }
+    void go_on(ReplayCut::Variant&) {}
+    bool begin_cut(unsigned) { return false; }
+    bool end_cut(unsigned, std::uint64_t, std::uint64_t, std::uint32_t) { return false; }
+    void enter_rest(Block&, unsigned) {}
+    void catch_up() {}
     void leave_block() {}
     void sync() {}
     std::uint64_t ceiling() const { return pipe_.ceiling(); }

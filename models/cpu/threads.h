@@ -215,15 +215,20 @@ class Threads {
         Core& c = core(base);
         s.pc = pc;
         if constexpr (kTimed) {
-            place(c, op);
-            const bool done = c.access_op(c.pipe_, s, *op, c.pipe_.begin(*op));
+            const auto index = static_cast<unsigned>(op - c.block_->ops.data());
+            bool known = false; // what is behind it is a state that is remembered
+            const bool done = c.access_in_block(s, op, index, known);
             if (__builtin_expect(!done, 0)) return stopped(base, s, op, pc);
             c.untimed_ = op + 1;
-            if (__builtin_expect(c.pipe_.retired() >= c.deadline_, 0)) return attention(base, s, op, pc);
-            // Behind the last operation there is no rest: the next block looks at the deadline itself.
-            if (__builtin_expect(!c.far_from_deadline(*c.block_), 0) && op + 1 != c.block_->ops.data() + c.block_->size)
-                return rest(base, s, op + 1, pc + 4);
+            if (!known || __builtin_expect(!c.far_from_deadline(*c.block_), 0)) {
+                c.replayer_.catch_up();
+                if (__builtin_expect(c.pipe_.retired() >= c.deadline_, 0)) return attention(base, s, op, pc);
+                // Behind the last operation there is no rest: the next block looks at the deadline itself.
+                if (__builtin_expect(!c.far_from_deadline(*c.block_), 0) && index + 1 != c.block_->size)
+                    return rest(base, s, op + 1, pc + 4);
+            }
             c.credit_ -= c.block_->cycles;
+            if (known) c.replayer_.enter_rest(*c.block_, index + 1);
         } else {
             const bool done = c.access_op(c.counter_, s, *op, 0);
             if (__builtin_expect(!done, 0)) return stopped(base, s, op, pc);
