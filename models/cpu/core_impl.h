@@ -436,24 +436,24 @@ template <class Pipe>
 bool CoreImpl<Pipe>::access_in_block(a64::CpuState& s, const DecodedOp* op, unsigned index, bool& known) {
     if constexpr (Replayer<Pipe>::kCuts) {
         Accessed a;
-        ReplayCut* const cut = replayer_.cut(index);
+        ReplayCut* const cut = replayer_.cut(index, notes_);
         std::uint64_t issue = 0;
         if (cut) {
             issue = replayer_.issue(*cut);
             if (__builtin_expect(!perform(s, *op, issue, a), 0)) {
+                replayer_.take_back_cut(*cut, notes_);
                 replayer_.leave_block();
                 place<false>(untimed_, op);
                 pipe_.begin(*op);
                 pipe_.fault(std::max(issue, mem_ready_));
                 return false;
             }
-            if (ReplayCut::Variant* const v = cut->find(a.ready - issue, a.slow)) {
-                replayer_.go_on(*v);
+            if (replayer_.go_on(*cut, a.ready - issue, a.slow, notes_, s.mem.last_va)) {
                 count_access<Pipe>(s, *op);
                 return known = true;
             }
         }
-        const bool records = replayer_.begin_cut(index);
+        const bool records = replayer_.begin_cut(cut);
         if (cut || records) {
             if (records) {
                 place<true>(untimed_, op);
@@ -471,7 +471,7 @@ bool CoreImpl<Pipe>::access_in_block(a64::CpuState& s, const DecodedOp* op, unsi
             }
             place_access(pipe_, s, *op, issue, a);
             count_access<Pipe>(s, *op);
-            if (records) known = replayer_.end_cut(index, issue, a.ready - issue, a.slow);
+            if (records) known = replayer_.end_cut(cut, *op, issue, a.ready - issue, a.slow, s.mem.last_va);
             return true;
         }
     }

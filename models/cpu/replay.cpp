@@ -75,20 +75,28 @@ ReplayNode* ReplayTable::add(PipeState& state, Block& block, unsigned first) {
     return state.nodes = &n;
 }
 
-ReplayCut* ReplayTable::add_cut(ReplayNode& node, unsigned op) {
+ReplayCut* ReplayTable::add_cut(ReplayNode& node, unsigned op, std::span<const ReplayInput> inputs) {
+    unsigned variants = 0;
+    for (const ReplayCut* c = node.cuts; c; c = c->other) variants += c->op == op;
+    if (variants == kMostVariants) return nullptr;
     if (cuts_.size() == kMostCuts) {
         full_ = true;
         return nullptr;
     }
     ReplayCut& c = cuts_.emplace_back();
+    c.block = node.block;
+    if (!set_inputs(c, inputs)) {
+        cuts_.pop_back();
+        return nullptr;
+    }
     c.op = static_cast<std::uint8_t>(op);
     c.other = node.cuts;
     return node.cuts = &c;
 }
 
-bool ReplayTable::set_inputs(ReplayNode& node, std::span<const ReplayInput> inputs) {
+bool ReplayTable::set_inputs(ReplayInputs& of, std::span<const ReplayInput> inputs) {
     if (inputs.empty()) {
-        node.first_input = node.last_input = nullptr;
+        of.first_input = of.last_input = nullptr;
         return true;
     }
     if (chunk_used_ + inputs.size() > kChunk) {
@@ -102,8 +110,8 @@ bool ReplayTable::set_inputs(ReplayNode& node, std::span<const ReplayInput> inpu
     ReplayInput* const to = inputs_.back().get() + chunk_used_;
     std::copy(inputs.begin(), inputs.end(), to);
     chunk_used_ += inputs.size();
-    node.first_input = to;
-    node.last_input = to + inputs.size();
+    of.first_input = to;
+    of.last_input = to + inputs.size();
     return true;
 }
 

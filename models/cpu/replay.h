@@ -105,10 +105,17 @@ struct ReplayInput {
     };
 };
 
-/// An access that was no plain hit, of a block that was entered in a state: when it is issued, and what followed from what it
-/// took. The rest of the block is a node of its own.
-struct ReplayCut {
+/// Inputs of a block, or of a part of it.
+struct ReplayInputs {
+    Block* block{};
+    const ReplayInput *first_input{}, *last_input{}; ///< the latter: behind the last
+};
+
+/// An access that was no plain hit, of a block that was entered in a state: when it is issued, the inputs in front of it, and
+/// what followed from what it took. The rest of the block is a node of its own.
+struct ReplayCut : ReplayInputs {
     struct Variant {
+        ReplayInput access; ///< itself, where addresses are inputs
         std::uint32_t took{}; ///< cycles from its issue until its data are there
         std::uint32_t slow{}; ///< as the pipelines are told
         std::uint32_t cycles{};
@@ -132,7 +139,7 @@ struct ReplayCut {
 };
 
 /// A block entered in a state, with inputs that act alike; or the rest of one behind an access.
-struct ReplayNode {
+struct ReplayNode : ReplayInputs {
     /// What came of the branch at its end.
     /// Mispredicted ones by where they lead, although the state is the same: what comes next is not.
     static constexpr unsigned kNotTaken = 0, kTaken = 1, kMostBubble = 5, kMispredicted = kTaken + kMostBubble + 1;
@@ -143,9 +150,7 @@ struct ReplayNode {
         std::uint32_t passes{}; ///< of a mispredicted branch of a known direction, since the core last noted them
     };
 
-    Block* block{};
-    ReplayCut* cuts{}; ///< accesses that were no plain hits
-    const ReplayInput *first_input{}, *last_input{}; ///< the latter: behind the last
+    ReplayCut* cuts{};                               ///< accesses that were no plain hits
     std::uint32_t executions{};                      ///< since the core last counted
     std::uint16_t wrong_path{};                      ///< operations issued in vain if its branch is predicted wrongly
     bool known{};                                    ///< was placed, and can be replayed
@@ -172,17 +177,11 @@ class ReplayTable {
     }
     /// Another node for a block entered in a state; null if there is no room, or are too many that differ in the inputs.
     /// One that is not known yet is used first.
-    ReplayNode* add(PipeState& state, Block& block, unsigned first);
-    /// The node's cut at the operation; null: there is none.
-    static ReplayCut* find_cut(ReplayNode& node, unsigned op) {
-        ReplayCut* c = node.cuts;
-        while (c && c->op != op) c = c->other;
-        return c;
-    }
-    /// A new one; null if there is no room.
-    ReplayCut* add_cut(ReplayNode& node, unsigned op);
-    /// Copies the inputs of the node; false if there is no room.
-    bool set_inputs(ReplayNode& node, std::span<const ReplayInput> inputs);
+    ReplayNode* add(PipeState& state, Block& block, unsigned first = 0);
+    /// A cut of the node at the operation; null if there is no room, or are too many that differ in the inputs.
+    ReplayCut* add_cut(ReplayNode& node, unsigned op, std::span<const ReplayInput> inputs);
+    /// Copies the inputs; false if there is no room.
+    bool set_inputs(ReplayInputs& of, std::span<const ReplayInput> inputs);
     bool full() const { return full_; }
 
   private:

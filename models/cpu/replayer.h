@@ -106,14 +106,9 @@ class Replayer {
 
     /// The operation was placed; what it was given is an input of the block that is being recorded.
     void record(const DecodedOp& op, std::uint64_t issue, std::uint64_t note) {
-        ReplayNode& n = *recording_;
-        if (n.known) return;
-        ReplayInput& i = inputs_[recorded_inputs_++] = {};
-        i.op = static_cast<std::uint8_t>(&op - n.block->ops.data());
-        i.slot = static_cast<std::uint8_t>(note_slot(&op));
-        i.group = op.group;
-        i.latency = op.timing.latency;
-        i.bytes = op.insn.mem_bytes;
+        if (!takes_inputs_) return;
+        ReplayInput& i = inputs_[recorded_inputs_++];
+        describe(i, *recording_, op);
         if (op.group == OpGroup::divide) {
             i.done = static_cast<std::uint16_t>(note);
         } else if constexpr (Pipe::kReadsAddresses) {
@@ -148,60 +143,76 @@ class Replayer {
         if (patience_ > 0) lose_track();
     }
 
-    // An access that is no plain hit, in the middle of the present block. Not where addresses are inputs.
+    // An access that is no plain hit, in the middle of the present block.
 
-    static constexpr bool kCuts = !Pipe::kReadsAddresses;
-    /// The cut at the operation in the block that is being replayed, or null.
-    ReplayCut* cut(unsigned op) const {
-        if (!kCuts || !node_) return nullptr;
-        return ReplayTable::find_cut(*node_, op);
+    static constexpr bool kCuts = true;
+    /// The cut at the operation in the block that is being replayed, if the inputs in front of it act alike; else null.
+    ReplayCut* cut(unsigned op, const std::uint64_t* notes) {
+        if (!node_) return nullptr;
+        for (ReplayCut* c = node_->cuts; c; c = c->other)
+            if (c->op == op && repeat(*c, notes)) return c;
+        return nullptr;
     }
     std::uint64_t issue(const ReplayCut& c) const { return base_ + c.issue; }
-    /// It took what it once did: the state behind it is known, in which the rest of the block is to be entered.
-    void go_on(ReplayCut::Variant& v) {
-        at_ = v.state;
-        base_ += v.cycles;
-        hint_ = &v.next;
+    /// The access at `va` took what it once did: the state behind it is known, in which the rest of the block is to be entered.
+    /// False: it is not, and nothing has happened since the block has begun.
+    bool go_on(ReplayCut& c, std::uint64_t took, std::uint32_t slow, const std::uint64_t* notes, std::uint64_t va) {
+        ReplayCut::Variant* const v = c.find(took, slow);
+        if constexpr (Pipe::kReadsAddresses) {
+            if (!v || !pipe_.repeat_access(v->access, base_, va)) {
+                take_back(c, notes);
+                return false;
+            }
+        } else if (!v) {
+            return false;
+        }
+        at_ = v->state;
+        base_ += v->cycles;
+        hint_ = &v->next;
         stale_ = true;
         node_ = nullptr;
         ++replayed_;
-        for (unsigned s = 0; s < kStalls; ++s) stalls_.count[s] += v.stalls[s];
-    }
-    /// Whether the present block is to be placed up to the access at `op`, and recorded. Its pipeline is brought up to where
-    /// the block, or the rest of it, begins.
-    bool begin_cut(unsigned op) {
-        if (!kCuts || !at_) return false;
-        ReplayNode* const n = node_ ? node_ : recording_;
-        if (!n) return false;
-        const ReplayCut* const c = ReplayTable::find_cut(*n, op);
-        if (c && c->count == ReplayCut::kMostVariants) return false;
-        for (unsigned k = n->first; k < op; ++k)
-            if (n->block->ops[k].group == OpGroup::divide) return false; // an input
-        if (node_) record_again(*n);
+        for (unsigned s = 0; s < kStalls; ++s) stalls_.count[s] += v->stalls[s];
         return true;
     }
-    /// The access was placed after begin_cut(). False: what follows is not recorded.
-    bool end_cut(unsigned op, std::uint64_t issue, std::uint64_t took, std::uint32_t slow) {
+    /// The access has stopped.
+    void take_back_cut(const ReplayCut& c, const std::uint64_t* notes) { take_back(c, notes); }
+    /// Whether the present block is to be placed up to the access at `op`, and recorded. Its pipeline is brought up to where
+    /// the block, or the rest of it, begins.
+    bool begin_cut(const ReplayCut* c) {
+        if (!at_ || (c && c->count == ReplayCut::kMostVariants)) return false;
+        if (node_) record_again(*node_);
+        takes_inputs_ = true;
+        return recording_;
+    }
+    /// The access at `va` was placed after begin_cut(), with the cut that it had, if any. False: what follows is not recorded.
+    bool end_cut(ReplayCut* c, const DecodedOp& op, std::uint64_t issue, std::uint64_t took, std::uint32_t slow,
+                 std::uint64_t va) {
         ReplayNode& n = *recording_;
         recording_ = nullptr;
         const std::uint64_t now = pipe_.present();
-        bool fits = issue - base_ <= 0xffff && took <= 0xffff && now - base_ <= 0xffffffff;
-        ReplayCut::Variant v{.took = static_cast<std::uint32_t>(took),
-                             .slow = slow,
-                             .cycles = static_cast<std::uint32_t>(now - base_)};
+        const auto index = static_cast<unsigned>(&op - n.block->ops.data());
+        bool fits = recordable_ && issue - base_ <= 0xffff && took <= 0xffff && now - base_ <= 0xffffffff;
+        ReplayCut::Variant v;
+        v.took = static_cast<std::uint32_t>(took);
+        v.slow = slow;
+        v.cycles = static_cast<std::uint32_t>(now - base_);
+        if constexpr (Pipe::kReadsAddresses) {
+            describe(v.access, n, op);
+            fits = fits && pipe_.note_slow_access(op, base_, issue, took, slow, va, v.access);
+        }
         for (unsigned s = 0; s < kStalls; ++s) {
             const std::uint64_t cycles = stalls_.count[s] - stalls_before_[s];
             v.stalls[s] = static_cast<std::uint16_t>(cycles);
             fits &= cycles <= 0xffff;
         }
-        v.state = fits ? present_state() : nullptr;
-        ReplayCut* c = v.state ? ReplayTable::find_cut(n, op) : nullptr;
-        if (v.state && !c) c = table_.add_cut(n, op);
-        if (!c) {
+        v.state = fits ? present_state(true) : nullptr;
+        if (v.state && !c && (c = table_.add_cut(n, index, {inputs_.data(), recorded_inputs_})))
+            c->issue = static_cast<std::uint16_t>(issue - base_);
+        if (!v.state || !c) {
             lose_track();
             return false;
         }
-        c->issue = static_cast<std::uint16_t>(issue - base_);
         ReplayCut::Variant* to = c->find(took, slow);
         if (!to) to = &c->variants[c->count++];
         *to = v;
@@ -239,6 +250,14 @@ class Replayer {
     }
 
   private:
+    static void describe(ReplayInput& i, const ReplayNode& of, const DecodedOp& op) {
+        i = {};
+        i.op = static_cast<std::uint8_t>(&op - of.block->ops.data());
+        i.slot = static_cast<std::uint8_t>(note_slot(&op));
+        i.group = op.group;
+        i.latency = op.timing.latency;
+        i.bytes = op.insn.mem_bytes;
+    }
     static constexpr std::uint64_t kNever = ~std::uint64_t{0};
     static constexpr int kShortest = 2, kLongest = 16384; ///< blocks for which nothing is tried
     static constexpr unsigned kTrial = 64;                ///< efforts after which the yield is looked at
@@ -284,10 +303,11 @@ class Replayer {
     void record_another(Block& b, unsigned first) {
         recording_ = table_.add(*at_, b, first);
         recorded_inputs_ = 0;
-        recordable_ = true;
+        recordable_ = takes_inputs_ = true;
         stalls_before_ = stalls_.count;
     }
     [[gnu::noinline]] void record_exit(ReplayNode& n) {
+        takes_inputs_ = false;
         bring_up();
         node_ = nullptr;
         recording_ = &n;
@@ -302,12 +322,12 @@ class Replayer {
         node_ = nullptr;
         recording_ = &n;
         recorded_inputs_ = 0;
-        recordable_ = true;
+        recordable_ = takes_inputs_ = true;
         stalls_before_ = stalls_.count;
         begin_block(n);
     }
     /// Whether the inputs act alike; if not, nothing has happened.
-    [[gnu::always_inline]] bool repeat(const ReplayNode& n, const std::uint64_t* notes) {
+    [[gnu::always_inline]] bool repeat(const ReplayInputs& n, const std::uint64_t* notes) {
         if constexpr (Pipe::kReadsAddresses) {
             return n.first_input == n.last_input || pipe_.repeat(n, base_, notes);
         } else {
@@ -316,7 +336,7 @@ class Replayer {
             return true;
         }
     }
-    void take_back(const ReplayNode& n, const std::uint64_t* notes) {
+    void take_back(const ReplayInputs& n, const std::uint64_t* notes) {
         if constexpr (Pipe::kReadsAddresses) pipe_.take_back(n, base_, notes);
     }
     /// The node for the same block with inputs as they are now; null: none, one is being recorded if there is room.
@@ -337,9 +357,10 @@ class Replayer {
         begin_block(present);
         return nullptr;
     }
-    PipeState* present_state() {
+    /// `inside`: of a block, the rest of which is to come.
+    PipeState* present_state(bool inside = false) {
         image_.clear();
-        pipe_.save(image_);
+        pipe_.save(image_, inside);
         if (!image_.fits()) return nullptr;
         const std::uint64_t now = pipe_.present();
         return table_.state(image_, [&] { return pipe_.least_ceiling(kNever) - now; });
@@ -384,6 +405,7 @@ class Replayer {
     ReplayNode* recording_{};      ///< of the present block, if it is being placed and remembered
     bool stale_{};                 ///< the pipeline is behind base_
     bool recordable_{};
+    bool takes_inputs_{}; ///< those of the block that is being placed
     int patience_{}; ///< blocks to pass before the next trial
     std::uint64_t wrong_path_{};
     unsigned replayed_{}, efforts_{}; ///< since the yield was looked at
@@ -424,11 +446,6 @@ class Replayer<Pipe, false> {
     void recorded_block(std::uint64_t) {}
     void recorded_exit(unsigned) {}
     static constexpr bool kCuts = false;
-    ReplayCut* cut(unsigned) const { return nullptr; }
-    std::uint64_t issue(const ReplayCut&) const { return 0; }
-    void go_on(ReplayCut::Variant&) {}
-    bool begin_cut(unsigned) { return false; }
-    bool end_cut(unsigned, std::uint64_t, std::uint64_t, std::uint32_t) { return false; }
     void enter_rest(Block&, unsigned) {}
     void catch_up() {}
     void leave_block() {}

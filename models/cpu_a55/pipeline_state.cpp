@@ -19,7 +19,7 @@ std::uint64_t Pipeline::least_ceiling(std::uint64_t enough) const {
     return last + kCeilingMargin;
 }
 
-void Pipeline::save(cpu::PipeImage& image) const {
+void Pipeline::save(cpu::PipeImage& image, bool) const {
     const std::uint64_t at = issue_;
     const auto rel = [&](std::uint64_t t) { return t > at ? t - at : 0; };
     const bool fusable = slot() == fusable_slot_;

@@ -22,10 +22,10 @@ std::uint64_t Pipeline::least_ceiling(std::uint64_t enough) const {
     return last + kCeilingMargin;
 }
 
-void Pipeline::save(cpu::PipeImage& image) const {
+void Pipeline::save(cpu::PipeImage& image, bool inside) const {
     const std::uint64_t at = present();
-    // Nothing is dispatched before the front end has delivered; a present cycle with a dispatch in it is not lost.
-    const bool waits = fetch_ > at;
+    // Behind a block nothing is dispatched before the front end has delivered; a present cycle with a dispatch in it is not lost.
+    const bool waits = !inside && fetch_ > at;
     const std::uint64_t next_slot = waits ? fetch_ * kWidth : slots_, next = next_slot / kWidth;
     const auto rel = [&](std::uint64_t t) { return t > next ? t - at : 0; };
     const bool fusable = head_ == fusable_head_;
@@ -159,6 +159,15 @@ bool Pipeline::note_access(const cpu::DecodedOp& op, std::uint64_t entry, std::u
     input.done = static_cast<std::uint16_t>(loaded_ - entry);
     input.from_cache = loaded_ == read_at_ + op.timing.latency;
     return loaded_ - entry <= 0xffff && bank_waits_ <= 1; // of more it is not known when they were
+}
+
+bool Pipeline::note_slow_access(const cpu::DecodedOp& op, std::uint64_t entry, std::uint64_t issue, std::uint64_t took,
+                                std::uint32_t slow, std::uint64_t va, cpu::ReplayInput& input) const {
+    if (!note_access(op, entry, issue, va, input)) return false;
+    if (op.is_store) return true;
+    // Only what found its bank free and took nothing from a store is known by what it took.
+    const std::uint64_t split = slow & cpu::slow::split ? params_.split_penalty : 0;
+    return bank_waits_ == 0 && loaded_ == issue + took + op.timing.latency + split;
 }
 
 } // namespace rkperf::cpu_a76
