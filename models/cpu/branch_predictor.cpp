@@ -38,9 +38,9 @@ constexpr std::uint8_t entry_of(unsigned counter, unsigned useful) {
 }
 /// What an entry that provides the prediction says and becomes, as bits.
 namespace step {
-constexpr unsigned entry = 0xff;   ///< afterwards
-constexpr unsigned says = 1 << 8;  ///< the prediction
-constexpr unsigned sure = 1 << 9;  ///< nothing to learn, and the alternate agrees
+constexpr unsigned entry = 0xff;      ///< afterwards
+constexpr unsigned says = 1 << 8;     ///< the prediction
+constexpr unsigned sure = 1 << 9;     ///< nothing to learn, and the alternate agrees
 constexpr unsigned useful = 1 << 10;  ///< it was before
 constexpr unsigned useless = 1 << 11; ///< it is afterwards
 } // namespace step

@@ -106,7 +106,8 @@ class CoreImpl final : public CoreBase {
         s.mem.accesses = 0;
     }
     template <class P>
-    static void place_access(P& pipe, const a64::CpuState& s, const DecodedOp& op, std::uint64_t issue, const Accessed& a) {
+    static void place_access(P& pipe, const a64::CpuState& s, const DecodedOp& op, std::uint64_t issue,
+                             const Accessed& a) {
         if (op.is_store) {
             pipe.store(op, issue, a.ready, a.slow, s.mem.last_va);
         } else {
@@ -210,7 +211,8 @@ class CoreImpl final : public CoreBase {
     /// The same of a conditional branch that was not foreseen.
     Resolution predict_conditional(std::uint64_t pc, bool taken, std::uint64_t target) {
         if constexpr (Pipe::kSimple) return {};
-        static_assert(static_cast<unsigned>(Mispredict::direction) == 1 && static_cast<unsigned>(Mispredict::none) == 0);
+        static_assert(static_cast<unsigned>(Mispredict::direction) == 1 &&
+                      static_cast<unsigned>(Mispredict::none) == 0);
         const unsigned wrong = predictor_.template conditional<true>(pc, taken) ^ taken;
         return {static_cast<Mispredict>(wrong), predictor_.taken_to(pc, taken, target)};
     }
@@ -481,7 +483,8 @@ bool CoreImpl<Pipe>::access_in_block(a64::CpuState& s, const DecodedOp* op, unsi
 }
 
 template <class Pipe>
-typename CoreImpl<Pipe>::Accessed CoreImpl<Pipe>::slow_access(a64::CpuState& s, const DecodedOp& op, std::uint64_t issue) {
+typename CoreImpl<Pipe>::Accessed CoreImpl<Pipe>::slow_access(a64::CpuState& s, const DecodedOp& op,
+                                                              std::uint64_t issue) {
     const std::uint32_t what = s.mem.slow;
     s.mem.slow = 0;
     std::uint64_t ready = std::max(issue, mem_ready_);

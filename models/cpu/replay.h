@@ -115,7 +115,7 @@ struct ReplayInputs {
 /// what followed from what it took. The rest of the block is a node of its own.
 struct ReplayCut : ReplayInputs {
     struct Variant {
-        ReplayInput access; ///< itself, where addresses are inputs
+        ReplayInput access;   ///< itself, where addresses are inputs
         std::uint32_t took{}; ///< cycles from its issue until its data are there
         std::uint32_t slow{}; ///< as the pipelines are told
         std::uint32_t cycles{};
@@ -150,15 +150,15 @@ struct ReplayNode : ReplayInputs {
         std::uint32_t passes{}; ///< of a mispredicted branch of a known direction, since the core last noted them
     };
 
-    ReplayCut* cuts{};                               ///< accesses that were no plain hits
-    std::uint32_t executions{};                      ///< since the core last counted
-    std::uint16_t wrong_path{};                      ///< operations issued in vain if its branch is predicted wrongly
-    bool known{};                                    ///< was placed, and can be replayed
-    std::uint8_t first{};                            ///< operation that it begins with
-    bool listed{};                                   ///< among those with passes
-    ReplayNode* listed_before{};                     ///< the next one of them
-    std::uint64_t branch{};                          ///< pc of its branch then
-    ReplayNode* counted_before{};                    ///< the next node of those with executions
+    ReplayCut* cuts{};            ///< accesses that were no plain hits
+    std::uint32_t executions{};   ///< since the core last counted
+    std::uint16_t wrong_path{};   ///< operations issued in vain if its branch is predicted wrongly
+    bool known{};                 ///< was placed, and can be replayed
+    std::uint8_t first{};         ///< operation that it begins with
+    bool listed{};                ///< among those with passes
+    ReplayNode* listed_before{};  ///< the next one of them
+    std::uint64_t branch{};       ///< pc of its branch then
+    ReplayNode* counted_before{}; ///< the next node of those with executions
     std::array<Exit, kMispredicted + 2> exits{};
     ReplayNode* other{}; ///< of the same state
     std::array<std::uint16_t, kStalls> stalls{};

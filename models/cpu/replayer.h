@@ -406,7 +406,7 @@ class Replayer {
     bool stale_{};                 ///< the pipeline is behind base_
     bool recordable_{};
     bool takes_inputs_{}; ///< those of the block that is being placed
-    int patience_{}; ///< blocks to pass before the next trial
+    int patience_{};      ///< blocks to pass before the next trial
     std::uint64_t wrong_path_{};
     unsigned replayed_{}, efforts_{}; ///< since the yield was looked at
     int pause_{kShortest};

@@ -325,8 +325,7 @@ class Threads {
         if (__builtin_expect(c.watches_mispredicts(), 0)) {
             if (!c.end_block_known(Core::outcome(kTaken, c.resolution_)))
                 return branch_anew(base, s, op, pc, kTaken, target);
-            if (c.resolution_.mispredict != Mispredict::none)
-                return mispredicted(base, s, op, pc, kTaken, target);
+            if (c.resolution_.mispredict != Mispredict::none) return mispredicted(base, s, op, pc, kTaken, target);
         } else if (__builtin_expect(!c.end_block_conditional(pc, kTaken, c.resolution_), 0)) {
             return branch_anew(base, s, op, pc, kTaken, target);
         }

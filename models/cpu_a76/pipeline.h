@@ -242,6 +242,10 @@ class Pipeline {
     unsigned lead_after(std::uint64_t cycles) const {
         return static_cast<unsigned>(std::min<std::uint64_t>(lead_ + 2 * cycles, params_.prediction_lead));
     }
+    /// Cycles by which fetch may be behind dispatch, in a block, without the predictor having all its lead afterwards.
+    std::uint64_t furthest_behind() const {
+        return params_.run_ahead + cpu::ReplayNode::kMostBubble + params_.prediction_lead / 2 + 1;
+    }
     unsigned lead() const { return lead_after(fetch_at() - fetch_); }
     /// Nothing more is dispatched before cycle `until`: the present cycle is lost only if nothing was dispatched in it.
     void stall(cpu::Lane l, std::uint64_t until) {

@@ -36,8 +36,12 @@ void Pipeline::save(cpu::PipeImage& image, bool inside) const {
     // What comes next retires in a later cycle if it is dispatched in one.
     const std::uint64_t retirement = retired() < next ? retired() * kRetireWidth : retire_slots_;
     image.put(retirement + kRetireWidth - at * kRetireWidth);
-    image.put(fetch_at() + params_.run_ahead - at);
-    image.put(lead());
+    // The front end goes on from where it is if the block that it has delivered ends in a taken branch. Far behind, its lead
+    // will be the greatest, whatever it is now.
+    const std::uint64_t behind = furthest_behind();
+    const bool far = fetch_ + behind < at;
+    image.put((!inside ? fetch_at() : far ? at - behind : fetch_) + behind - at);
+    image.put(!inside ? lead() : far ? 0 : lead_);
     image.put(rel(memory_order_));
     // Nobody asks for it before everything has retired.
     const std::uint64_t last = std::max(retired(), next);
@@ -111,7 +115,7 @@ void Pipeline::restore(std::span<const std::uint16_t> words, std::uint64_t at) {
     fusable_ = static_cast<std::uint8_t>(front >> kRegisterShift);
     fusable_head_ = front >> kFusableShift & 1 ? head_ : ~std::uint64_t{0};
     retire_slots_ = at * kRetireWidth - kRetireWidth + image.get();
-    fetch_ = at - params_.run_ahead + image.get();
+    fetch_ = at - furthest_behind() + image.get();
     lead_ = image.get();
     memory_order_ = time();
     drained_ = time();
