@@ -109,9 +109,13 @@ bool BranchPredictor::tagged(std::uint64_t pc, bool taken) {
     std::uint16_t* const tags = tags_.data();
     std::uint8_t* const counters = counters_.data();
     const auto none = static_cast<std::uint32_t>(kTables * (mask + 1)), nowhere = none + 1;
-    std::uint32_t entries[kTables + 1]; // by number of the table, from 1 on
-    std::uint16_t new_tags[kTables + 1];
-    entries[0] = none;
+    // By number of the table, from 1 on. One after the other, as compilers would gather in vectors what is alike, and the way
+    // back from there is long.
+    struct Place {
+        std::uint32_t entry;
+        std::uint16_t tag;
+    } places[kTables + 1];
+    places[0].entry = none;
     unsigned hits = 0; // bit t: table t + 1
 #pragma GCC unroll 4
     for (unsigned t = 0; t < kTables; ++t) {
@@ -119,14 +123,14 @@ bool BranchPredictor::tagged(std::uint64_t pc, bool taken) {
         if (t == kTables - 1) h ^= (older_ & older_mask_) * kOlderMix;
         const auto entry = static_cast<std::uint32_t>((h >> 48 & mask) + t * (mask + 1));
         const auto tag = static_cast<std::uint16_t>(h >> 30 | 1);
-        entries[t + 1] = entry;
-        new_tags[t + 1] = tag;
+        places[t + 1].entry = entry;
+        places[t + 1].tag = tag;
         hits |= static_cast<unsigned>(tags[entry] == tag) << t;
     }
     // What knows the branch: the base, or the tables with growing history.
     const auto [provider, alternate] = kProviders[hits];
-    const unsigned other = counters[entries[alternate]];
-    std::uint8_t& entry = counters[entries[provider]];
+    const unsigned other = counters[places[alternate].entry];
+    std::uint8_t& entry = counters[places[provider].entry];
     const bool alone = alternate == 0; // the alternate is the base
     const unsigned alternate_says =
         (other >> 2 & 1) | (unsigned{other == kNoEntry} & unsigned{base >= 0}); // kNoEntry has no counter
@@ -134,7 +138,7 @@ bool BranchPredictor::tagged(std::uint64_t pc, bool taken) {
     const bool says = step & step::says;
     const std::int8_t most = static_cast<std::int8_t>(3 * taken - 2);
     const bool base_sure = base == most;
-    const bool sure = ((step & step::sure) != 0) & (!alone | ((step & step::useful) != 0) | base_sure);
+    const unsigned sure = step / step::sure & (unsigned{!alone} | step / step::useful | unsigned{base_sure}) & 1;
 
     if (__builtin_expect(sure, 1)) {
         known_[address & (kKnown - 1)] = {pc, history_ & history_mask_.back(), older_ & older_mask_, lessons_, taken};
@@ -150,7 +154,7 @@ bool BranchPredictor::tagged(std::uint64_t pc, bool taken) {
     unsigned useless = 0; // bit t: table t + 1
 #pragma GCC unroll 4
     for (unsigned t = 1; t <= kTables; ++t)
-        useless |= static_cast<unsigned>(counters[entries[t]] <= kCounterMask) << (t - 1);
+        useless |= static_cast<unsigned>(counters[places[t].entry] <= kCounterMask) << (t - 1);
     const unsigned asks = unsigned{says != taken} & unsigned{provider < kTables};
     const unsigned rotates = asks & unsigned{provider + 1u < kTables};
     allocation_ += rotates;
@@ -158,12 +162,13 @@ bool BranchPredictor::tagged(std::uint64_t pc, bool taken) {
     const unsigned free = useless & ~0u << first;
     const auto t = static_cast<unsigned>(std::countr_zero(free | 1u << (kTables - 1))) + 1;
     const std::uint32_t finds = 0u - (asks & unsigned{free != 0});
-    const std::uint32_t place = nowhere ^ ((nowhere ^ entries[t]) & finds); // compilers make branches of selections
-    tags[place] = new_tags[t];
+    const std::uint32_t place =
+        nowhere ^ ((nowhere ^ places[t].entry) & finds); // compilers make branches of selections
+    tags[place] = places[t].tag;
     counters[place] = entry_of(kWeaklyTaken - 1 + taken, 0);
     if (__builtin_expect(asks & unsigned{free == 0}, 0)) {
         for (unsigned k = provider + 1u; k <= kTables; ++k) {
-            std::uint8_t& e = counters[entries[k]];
+            std::uint8_t& e = counters[places[k].entry];
             if (e > kCounterMask)
                 e = static_cast<std::uint8_t>(e - (1 << kUsefulShift)); // the first may not have been asked
         }

@@ -150,18 +150,18 @@ struct ReplayNode : ReplayInputs {
         std::uint32_t passes{}; ///< of a mispredicted branch of a known direction, since the core last noted them
     };
 
-    ReplayCut* cuts{};            ///< accesses that were no plain hits
     std::uint32_t executions{};   ///< since the core last counted
     std::uint16_t wrong_path{};   ///< operations issued in vain if its branch is predicted wrongly
     bool known{};                 ///< was placed, and can be replayed
     std::uint8_t first{};         ///< operation that it begins with
-    bool listed{};                ///< among those with passes
-    ReplayNode* listed_before{};  ///< the next one of them
-    std::uint64_t branch{};       ///< pc of its branch then
     ReplayNode* counted_before{}; ///< the next node of those with executions
     std::array<Exit, kMispredicted + 2> exits{};
     ReplayNode* other{}; ///< of the same state
     std::array<std::uint16_t, kStalls> stalls{};
+    ReplayCut* cuts{};           ///< accesses that were no plain hits
+    bool listed{};               ///< among those with passes
+    ReplayNode* listed_before{}; ///< the next one of them
+    std::uint64_t branch{};      ///< pc of its branch then
 };
 
 class ReplayTable {
