@@ -2,9 +2,10 @@
 // Replays remembered blocks (replay.h) for a core's threaded loop. While it does, the pipeline stays behind: sync() brings
 // it up to date. Where states do not come again, it leaves the pipeline alone for a while, longer each time.
 //
-// Pipe: present(), save(image), restore(image, cycle), kYield (replays that are worth a save()); kReplays: has
-// all these. kReadsAddresses: what an access takes depends on addresses, which are inputs of its block then; note_access(),
-// repeat() and take_back() are for these.
+// Pipe: present(), save(image, inside) (of a block, the rest of which is to come), restore(image, cycle), kYield (replays that
+// are worth a save()); kReplays: has all these. kReadsAddresses: what an access takes depends on addresses, which are inputs of
+// its block then; note_access(), repeat() and take_back() are for these, note_slow_access() and repeat_access() for what was
+// no plain hit.
 #pragma once
 
 #include "models/cpu/replay.h"

@@ -189,7 +189,7 @@ class Pipeline {
     /// Accesses and divisions like those of the node, which was entered at `entry`; `notes`: of its operations (threads.h).
     /// False: one of them does not act alike, and nothing has happened.
     bool repeat(const cpu::ReplayInputs& node, std::uint64_t entry, const std::uint64_t* notes);
-    /// The same of an access that was no plain hit; `took`: cycles from its issue until its data were there.
+    /// The same of one access that was no plain hit; `took`: cycles from its issue until its data were there.
     bool note_slow_access(const cpu::DecodedOp& op, std::uint64_t entry, std::uint64_t issue, std::uint64_t took,
                           std::uint32_t slow, std::uint64_t va, cpu::ReplayInput& input) const;
     bool repeat_access(const cpu::ReplayInput& access, std::uint64_t entry, std::uint64_t va);
