@@ -59,6 +59,26 @@ struct MulL : Long<sign, z, into> {
     static Twice<E> run(Twice<E> d, E a, E b, auto&) {
         return Long<sign, z, into>::combine(d, static_cast<Twice<E>>(static_cast<Twice<E>>(a) * b));
     }
+    /// All lanes of halfwords at once, in vectors: compilers make a loop of it whose narrow writes a wide read waits for.
+    template <class E, unsigned N>
+    static constexpr bool in_vectors = sizeof(E) == 2 && N == 4;
+    template <class E, unsigned N>
+    static void run_all(Lanes<Twice<E>, N>& d, const Lanes<E, N>& a, const Lanes<E, N>& b) {
+        using W = Twice<E>;
+        using U = std::make_unsigned_t<W>; // no overflow
+        typedef E Narrow __attribute__((vector_size(N * sizeof(E))));
+        typedef W Wide __attribute__((vector_size(N * sizeof(W))));
+        typedef U Word __attribute__((vector_size(N * sizeof(W))));
+        const auto widened = [](const Lanes<E, N>& from) {
+            Narrow v;
+            std::memcpy(&v, from.v, sizeof v);
+            return reinterpret_cast<Word>(__builtin_convertvector(v, Wide));
+        };
+        Word sum{}, product = widened(a) * widened(b);
+        if constexpr (into != Into::replace) std::memcpy(&sum, d.v, sizeof sum);
+        sum = into == Into::sub ? sum - product : sum + product;
+        std::memcpy(d.v, &sum, sizeof sum);
+    }
 };
 template <Into into>
 struct QDMulL : Long<true, kHS, into> {
@@ -97,10 +117,15 @@ void exec_long(CpuState& s, const Insn& i) {
     const auto a = Lanes<E, N>::load(s.v[i.rn], upper ? N : 0), b = second_lanes<E, N, by_element>(s, i, upper ? N : 0);
     Lanes<W, N> d{};
     if constexpr (Op::accumulates) d = Lanes<W, N>::load(s.v[i.rd]);
-    std::make_unsigned_t<E> saturated = 0;
-    for (unsigned l = 0; l < N; ++l) d.v[l] = Op::template run<E>(d.v[l], a.v[l], b.v[l], saturated);
-    d.store(s.v[i.rd]);
-    set_qc(s, saturated);
+    if constexpr (requires { requires Op::template in_vectors<E, N>; }) {
+        Op::template run_all<E, N>(d, a, b);
+        d.store(s.v[i.rd]);
+    } else {
+        std::make_unsigned_t<E> saturated = 0;
+        for (unsigned l = 0; l < N; ++l) d.v[l] = Op::template run<E>(d.v[l], a.v[l], b.v[l], saturated);
+        d.store(s.v[i.rd]);
+        set_qc(s, saturated);
+    }
 }
 template <bool upper, bool by_element>
 struct LongBodies {

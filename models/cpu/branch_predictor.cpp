@@ -36,16 +36,20 @@ constexpr std::uint8_t kNoEntry = 4 << kUsefulShift;
 constexpr std::uint8_t entry_of(unsigned counter, unsigned useful) {
     return static_cast<std::uint8_t>(counter | useful << kUsefulShift);
 }
-/// What an entry that provides the prediction says and becomes.
-struct Step {
-    std::uint8_t entry{}; ///< afterwards
-    bool says{};          ///< the prediction
-    bool sure{};          ///< nothing to learn, and the alternate agrees
-    bool useful{};        ///< it was before
-    bool useless{};       ///< it is afterwards
-};
-constexpr Step step_of(unsigned entry, bool alternate_says, bool taken) {
-    if (entry == kNoEntry) return {kNoEntry, alternate_says, true, false, true};
+/// What an entry that provides the prediction says and becomes, as bits.
+namespace step {
+constexpr unsigned entry = 0xff;      ///< afterwards
+constexpr unsigned says = 1 << 8;     ///< the prediction
+constexpr unsigned sure = 1 << 9;     ///< nothing to learn, and the alternate agrees
+constexpr unsigned useful = 1 << 10;  ///< it was before
+constexpr unsigned useless = 1 << 11; ///< it is afterwards
+} // namespace step
+constexpr std::uint16_t step_of(unsigned entry, bool alternate_says, bool taken) {
+    const auto bits = [](unsigned after, bool says, bool sure, bool useful, bool useless) {
+        return static_cast<std::uint16_t>(after | (says ? step::says : 0) | (sure ? step::sure : 0) |
+                                          (useful ? step::useful : 0) | (useless ? step::useless : 0));
+    };
+    if (entry == kNoEntry) return bits(kNoEntry, alternate_says, true, false, true);
     const unsigned counter = entry & kCounterMask, useful = entry >> kUsefulShift;
     const bool entry_says = counter >= kWeaklyTaken;
     const bool fresh = useful == 0 && (counter == kWeaklyTaken || counter == kWeaklyTaken - 1);
@@ -59,11 +63,11 @@ constexpr Step step_of(unsigned entry, bool alternate_says, bool taken) {
         }
     }
     const unsigned moved = counter == most ? counter : taken ? counter + 1 : counter - 1;
-    return {entry_of(moved, after), fresh ? alternate_says : entry_says,
-            counter == most && entry_says == alternate_says, useful != 0, after == 0};
+    return bits(entry_of(moved, after), fresh ? alternate_says : entry_says,
+                counter == most && entry_says == alternate_says, useful != 0, after == 0);
 }
 constexpr auto kSteps = [] {
-    std::array<std::array<Step, kNoEntry + 1>, 4> all{}; // by taken << 1 | alternate_says
+    std::array<std::array<std::uint16_t, kNoEntry + 1>, 4> all{}; // by taken << 1 | alternate_says
     for (unsigned k = 0; k < all.size(); ++k)
         for (unsigned e = 0; e <= kNoEntry; ++e) all[k][e] = step_of(e, k & 1, k >> 1);
     return all;
@@ -84,9 +88,10 @@ BranchPredictor::BranchPredictor(const PredictorParams& params)
       indirect_base_(params.indirect),
       indirect_history_(params.indirect),
       stack_(params.return_stack) {
-    tags_.resize(std::size_t{kTables} * params.tagged);
-    counters_.assign(tags_.size(), entry_of(kWeaklyTaken, 0));
-    counters_.push_back(kNoEntry);
+    const std::size_t entries = std::size_t{kTables} * params.tagged;
+    tags_.resize(entries + 2);
+    counters_.assign(entries + 2, entry_of(kWeaklyTaken, 0));
+    counters_[entries] = kNoEntry;
     for (unsigned t = 0; t < kTables; ++t) {
         if (params.history[t] > (t + 1 < kTables ? 63u : 128u)) throw std::invalid_argument("branch history");
         history_mask_[t] = low_bits(std::min(params.history[t], 64u));
@@ -94,66 +99,81 @@ BranchPredictor::BranchPredictor(const PredictorParams& params)
     older_mask_ = low_bits(std::max(params.history.back(), 64u) - 64);
 }
 
+// Nothing in here that depends on the branch's direction, or on what is known of it, is a branch of the host's: it would be
+// guessed wrongly as often as the modelled core does.
 bool BranchPredictor::tagged(std::uint64_t pc, bool taken) {
     const std::uint64_t address = pc >> 2;
     const std::uint64_t mask = params_.tagged - 1;
     const std::uint64_t mixed = address * kMix;
     std::int8_t& base = bimodal_[address & (params_.bimodal - 1)];
+    std::uint16_t* const tags = tags_.data();
     std::uint8_t* const counters = counters_.data();
-    Place places[kTables + 1];
-    places[0].entry = static_cast<std::uint32_t>(kTables * (mask + 1)); // none
-    unsigned hits = 0;                                                  // bit t: table t + 1
+    const auto none = static_cast<std::uint32_t>(kTables * (mask + 1)), nowhere = none + 1;
+    // By number of the table, from 1 on. One after the other, as compilers would gather in vectors what is alike, and the way
+    // back from there is long.
+    struct Place {
+        std::uint32_t entry;
+        std::uint16_t tag;
+    } places[kTables + 1];
+    places[0].entry = none;
+    unsigned hits = 0; // bit t: table t + 1
 #pragma GCC unroll 4
     for (unsigned t = 0; t < kTables; ++t) {
         std::uint64_t h = ((history_ & history_mask_[t]) * kTableMix[t]) ^ mixed;
         if (t == kTables - 1) h ^= (older_ & older_mask_) * kOlderMix;
         const auto entry = static_cast<std::uint32_t>((h >> 48 & mask) + t * (mask + 1));
         const auto tag = static_cast<std::uint16_t>(h >> 30 | 1);
-        places[t + 1] = {entry, tag};
-        hits |= static_cast<unsigned>(tags_[entry] == tag) << t;
+        places[t + 1].entry = entry;
+        places[t + 1].tag = tag;
+        hits |= static_cast<unsigned>(tags[entry] == tag) << t;
     }
     // What knows the branch: the base, or the tables with growing history.
     const auto [provider, alternate] = kProviders[hits];
-    const std::uint8_t other = counters[places[alternate].entry];
+    const unsigned other = counters[places[alternate].entry];
     std::uint8_t& entry = counters[places[provider].entry];
+    const bool alone = alternate == 0; // the alternate is the base
     const unsigned alternate_says =
         (other >> 2 & 1) | (unsigned{other == kNoEntry} & unsigned{base >= 0}); // kNoEntry has no counter
-    const Step step = kSteps[unsigned{taken} << 1 | alternate_says][entry];
-
-    // Most often everybody knows already.
+    const unsigned step = kSteps[unsigned{taken} << 1 | alternate_says][entry];
+    const bool says = step & step::says;
     const std::int8_t most = static_cast<std::int8_t>(3 * taken - 2);
     const bool base_sure = base == most;
-    if (__builtin_expect(step.sure & ((alternate != 0) | step.useful | base_sure), 1)) {
+    const unsigned sure = step / step::sure & (unsigned{!alone} | step / step::useful | unsigned{base_sure}) & 1;
+
+    if (__builtin_expect(sure, 1)) {
         known_[address & (kKnown - 1)] = {pc, history_ & history_mask_.back(), older_ & older_mask_, lessons_, taken};
-        return step.says;
+        return taken;
     }
     ++lessons_;
-    entry = step.entry;
-    const int learns = unsigned{alternate == 0} & unsigned{step.useless} & unsigned{!base_sure};
+    entry = static_cast<std::uint8_t>(step & step::entry);
+    const int learns = unsigned{alone} & unsigned{(step & step::useless) != 0} & unsigned{!base_sure};
     base = static_cast<std::int8_t>(base + (learns & taken) - (learns & !taken));
-    if (__builtin_expect((step.says != taken) & (provider < kTables), 0)) allocate(places + 1, provider, taken);
-    return step.says;
-}
 
-/// A longer history than what was wrong gets a chance, from table `first` + 1 on; the start rotates so that one table does
-/// not take them all.
-void BranchPredictor::allocate(const Place* places, unsigned first, bool taken) {
-    const unsigned asked = first + (first + 1 < kTables && (++allocation_ & 3) == 0);
+    // After a wrong prediction a longer history gets a chance, from the table behind the provider on; the start rotates so that
+    // one table does not take them all.
     unsigned useless = 0; // bit t: table t + 1
 #pragma GCC unroll 4
-    for (unsigned t = 0; t < kTables; ++t)
-        useless |= static_cast<unsigned>(counters_[places[t].entry] <= kCounterMask) << t;
-    if (const unsigned free = useless & ~0u << asked; __builtin_expect(free != 0, 1)) {
-        const Place& p = places[std::countr_zero(free)];
-        tags_[p.entry] = p.tag;
-        counters_[p.entry] = entry_of(kWeaklyTaken - 1 + taken, 0);
-        return;
+    for (unsigned t = 1; t <= kTables; ++t)
+        useless |= static_cast<unsigned>(counters[places[t].entry] <= kCounterMask) << (t - 1);
+    const unsigned asks = unsigned{says != taken} & unsigned{provider < kTables};
+    const unsigned rotates = asks & unsigned{provider + 1u < kTables};
+    allocation_ += rotates;
+    const unsigned first = provider + (rotates & unsigned{(allocation_ & 3) == 0});
+    const unsigned free = useless & ~0u << first;
+    const auto t = static_cast<unsigned>(std::countr_zero(free | 1u << (kTables - 1))) + 1;
+    const std::uint32_t finds = 0u - (asks & unsigned{free != 0});
+    const std::uint32_t place =
+        nowhere ^ ((nowhere ^ places[t].entry) & finds); // compilers make branches of selections
+    tags[place] = places[t].tag;
+    counters[place] = entry_of(kWeaklyTaken - 1 + taken, 0);
+    if (__builtin_expect(asks & unsigned{free == 0}, 0)) {
+        for (unsigned k = provider + 1u; k <= kTables; ++k) {
+            std::uint8_t& e = counters[places[k].entry];
+            if (e > kCounterMask)
+                e = static_cast<std::uint8_t>(e - (1 << kUsefulShift)); // the first may not have been asked
+        }
     }
-    for (unsigned t = first; t < kTables; ++t) {
-        std::uint8_t& e = counters_[places[t].entry];
-        if (e > kCounterMask)
-            e = static_cast<std::uint8_t>(e - (1 << kUsefulShift)); // the first may not have been asked
-    }
+    return says;
 }
 
 bool BranchPredictor::indirect(std::uint64_t pc, std::uint64_t target) {

@@ -118,11 +118,6 @@ class BranchPredictor {
 
   private:
     static constexpr unsigned kTables = 4;
-    /// Where a branch is in the tagged tables, and what is its tag there.
-    struct Place {
-        std::uint32_t entry{};
-        std::uint16_t tag{};
-    };
     struct Btb {
         std::uint64_t pc{~0ull};
         std::uint32_t used{};
@@ -160,7 +155,6 @@ class BranchPredictor {
     }
     void pass(std::uint64_t pc, bool ask);
     bool tagged(std::uint64_t pc, bool taken);
-    void allocate(const Place* places, unsigned first, bool taken);
     bool indirect(std::uint64_t pc, std::uint64_t target);
     std::uint8_t target_known_slow(std::uint64_t pc);
     void push(std::uint64_t address) {
@@ -187,7 +181,7 @@ class BranchPredictor {
     std::vector<std::int8_t> bimodal_; ///< -2..1, taken if >= 0
     std::vector<std::uint16_t> tags_;  ///< of all tables, one after the other; 0 marks an entry never used
     /// The rest of each entry, in one byte: a counter (0..7, taken from 4 on) and how useful it was (0..3). Behind all
-    /// entries one that stands for none.
+    /// entries one that stands for none, and one that nobody reads.
     std::vector<std::uint8_t> counters_;
     std::vector<std::uint64_t> nano_, micro_;
     std::vector<Btb> main_;

@@ -201,7 +201,7 @@ void CoreBase::count_ops(const Block& block, unsigned from, unsigned to) {
     }
 }
 
-void CoreBase::note_mispredict(Mispredict kind, std::uint64_t n, std::uint64_t pc, bool taken) {
+void CoreBase::note_mispredict(Mispredict kind, std::uint64_t n, std::uint64_t pc, bool taken, std::uint32_t times) {
     if (kind != Mispredict::direction || (pc ^ vpn_ << kPageShift) >= kPageSize) {
         // Where an indirect branch was believed to go only the predictor knew.
         note(kind == Mispredict::direction  ? Lane::cond_mispredict
@@ -223,9 +223,12 @@ void CoreBase::note_mispredict(Mispredict kind, std::uint64_t n, std::uint64_t p
     if (__builtin_expect(wrong_paths_armed_, 0)) {
         for (unsigned i = 0; i < w.count; ++i) totals_.add(w.adds[i].event, w.adds[i].n);
         if (totals_.dirty) deadline_ = 0;
-    } else if (w.passes++ == 0) {
-        w.noted_before = noted_;
-        noted_ = &w;
+    } else {
+        if (w.passes == 0) {
+            w.noted_before = noted_;
+            noted_ = &w;
+        }
+        w.passes += times;
     }
 }
 

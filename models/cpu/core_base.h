@@ -162,8 +162,10 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
         for (EventNumber e : lane_map_.events(lane)) totals_.add(e, n);
         if (totals_.dirty) deadline_ = 0;
     }
-    /// Of the branch at `pc`, behind which `n` operations were issued in vain.
-    void note_mispredict(Mispredict kind, std::uint64_t n, std::uint64_t pc, bool taken);
+    /// Of the branch at `pc`, behind which `n` operations were issued in vain. More than once only of directions, within a
+    /// page, and if nobody watches.
+    void note_mispredict(Mispredict kind, std::uint64_t n, std::uint64_t pc, bool taken, std::uint32_t times = 1);
+    bool watches_mispredicts() const { return wrong_paths_armed_; }
     /// Kernel code in so many lines of text was charged: what it leaves in the predictor. Returns how many were mispredicted.
     virtual unsigned kernel_branches(BranchPredictor::Passage& p) = 0;
     /// Moves everything counted into the totals of the present level, but for what kernel code has, which is moved when

@@ -87,9 +87,35 @@ class CoreImpl final : public CoreBase {
     /// Executes a memory operation issued at `issue`; false if it has stopped.
     template <class P>
     bool access_op(P& pipe, a64::CpuState& s, const DecodedOp& op, std::uint64_t issue);
-    /// Completes a memory operation whose access was not a plain hit.
+    /// What a memory operation took.
+    struct Accessed {
+        std::uint64_t ready{}; ///< when its data are there; its issue, if it was a plain hit
+        std::uint32_t slow{};
+    };
+    /// The same in two steps: executes it; and places it.
+    bool perform(a64::CpuState& s, const DecodedOp& op, std::uint64_t issue, Accessed& a);
+    /// The same of the operation at `op`, number `index` of the present block, of which nothing behind it has been executed.
+    /// `known`: the block goes on in a state that is remembered.
+    bool access_in_block(a64::CpuState& s, const DecodedOp* op, unsigned index, bool& known);
     template <class P>
-    void slow_access(P& pipe, a64::CpuState& s, const DecodedOp& op, std::uint64_t issue);
+    void count_access(a64::CpuState& s, const DecodedOp& op) {
+        if constexpr (!std::is_same_v<P, InstructionCounter>) {
+            fast_.hits[op.is_store] += s.mem.accesses;
+            if (__builtin_expect(s.mem.last_va & op.align_mask, 0)) ++fast_.unaligned[op.is_store];
+        }
+        s.mem.accesses = 0;
+    }
+    template <class P>
+    static void place_access(P& pipe, const a64::CpuState& s, const DecodedOp& op, std::uint64_t issue,
+                             const Accessed& a) {
+        if (op.is_store) {
+            pipe.store(op, issue, a.ready, a.slow, s.mem.last_va);
+        } else {
+            pipe.load(op, issue, a.ready, a.slow, s.mem.last_va);
+        }
+    }
+    /// What an access that was not a plain hit took.
+    Accessed slow_access(a64::CpuState& s, const DecodedOp& op, std::uint64_t issue);
     template <class P>
     static void enter(P& pipe, const Block& b) {
         pipe.enter_block(b.fetches, b.inside);
@@ -138,14 +164,30 @@ class CoreImpl final : public CoreBase {
     }
     /// What became of a branch, as exits of a ReplayNode are told apart.
     static unsigned outcome(bool taken, Resolution r) {
-        if (r.mispredict != Mispredict::none) return ReplayNode::kMispredicted + taken;
-        return taken ? ReplayNode::kTaken + r.bubble : ReplayNode::kNotTaken;
+        return outcome(taken, r.bubble, r.mispredict != Mispredict::none);
+    }
+    static unsigned outcome(bool taken, unsigned bubble, bool wrong) {
+        const unsigned right = taken ? ReplayNode::kTaken + bubble : ReplayNode::kNotTaken;
+        // By a mask, as nobody guesses whether it was wrong.
+        return right ^ ((right ^ (ReplayNode::kMispredicted + taken)) & (0u - wrong));
     }
     /// The present block has ended, and as it did before, inputs compared; false: it is to be placed.
     bool end_block_known(unsigned outcome) {
         if (!replayer_.template finish_same<true>(outcome, notes_)) return false;
         wrong_path_ = replayer_.wrong_path();
         return true;
+    }
+    /// The same in the conditional branch at `pc`. It is noted later whether it was mispredicted.
+    bool end_block_conditional(std::uint64_t pc, bool taken, Resolution r) {
+        if (!replayer_.finish_conditional(outcome(taken, r), notes_, pc)) return false;
+        credit_ -= pipe_.mispredict_penalty() & (0u - unsigned{r.mispredict != Mispredict::none});
+        return true;
+    }
+    /// Notes the mispredicted branches that were left out, before new code is decoded or somebody looks at the counts.
+    void note_mispredicts() {
+        replayer_.each_mispredict([this](std::uint64_t pc, bool taken, std::uint64_t wrong_path, std::uint32_t times) {
+            note_mispredict(Mispredict::direction, wrong_path, pc, taken, times);
+        });
     }
     /// The present block has ended without a branch, and not as was known.
     void end_block(const DecodedOp* end);
@@ -169,8 +211,10 @@ class CoreImpl final : public CoreBase {
     /// The same of a conditional branch that was not foreseen.
     Resolution predict_conditional(std::uint64_t pc, bool taken, std::uint64_t target) {
         if constexpr (Pipe::kSimple) return {};
-        const bool right = predictor_.template conditional<true>(pc, taken) == taken;
-        return {right ? Mispredict::none : Mispredict::direction, predictor_.taken_to(pc, taken, target)};
+        static_assert(static_cast<unsigned>(Mispredict::direction) == 1 &&
+                      static_cast<unsigned>(Mispredict::none) == 0);
+        const unsigned wrong = predictor_.template conditional<true>(pc, taken) ^ taken;
+        return {static_cast<Mispredict>(wrong), predictor_.taken_to(pc, taken, target)};
     }
     /// Whatever its accesses hit on, the block does not reach the deadline.
     bool far_from_deadline(const Block& b) {
@@ -366,33 +410,81 @@ unsigned CoreImpl<Pipe>::kernel_branches(BranchPredictor::Passage& p) {
 }
 
 template <class Pipe>
-template <class P>
-bool CoreImpl<Pipe>::access_op(P& pipe, a64::CpuState& s, const DecodedOp& op, std::uint64_t issue) {
+bool CoreImpl<Pipe>::perform(a64::CpuState& s, const DecodedOp& op, std::uint64_t issue, Accessed& a) {
     mem_issue_ = issue;
     op.insn.fn(s, op.insn);
     if (__builtin_expect(s.stop != a64::Stop::none, 0)) {
         s.mem.slow = s.mem.accesses = 0;
-        pipe.fault(std::max(issue, mem_ready_));
         return false;
     }
-    if (__builtin_expect(s.mem.slow != 0, 0)) {
-        slow_access(pipe, s, op, issue);
-    } else if (op.is_store) {
-        pipe.store(op, issue, issue, 0, s.mem.last_va);
-    } else {
-        pipe.load(op, issue, issue, 0, s.mem.last_va);
-    }
-    if constexpr (!std::is_same_v<P, InstructionCounter>) {
-        fast_.hits[op.is_store] += s.mem.accesses;
-        if (__builtin_expect(s.mem.last_va & op.align_mask, 0)) ++fast_.unaligned[op.is_store];
-    }
-    s.mem.accesses = 0;
+    a = __builtin_expect(s.mem.slow != 0, 0) ? slow_access(s, op, issue) : Accessed{issue, 0};
     return true;
 }
 
 template <class Pipe>
 template <class P>
-void CoreImpl<Pipe>::slow_access(P& pipe, a64::CpuState& s, const DecodedOp& op, std::uint64_t issue) {
+bool CoreImpl<Pipe>::access_op(P& pipe, a64::CpuState& s, const DecodedOp& op, std::uint64_t issue) {
+    Accessed a;
+    if (!perform(s, op, issue, a)) {
+        pipe.fault(std::max(issue, mem_ready_));
+        return false;
+    }
+    place_access(pipe, s, op, issue, a);
+    count_access<P>(s, op);
+    return true;
+}
+
+template <class Pipe>
+bool CoreImpl<Pipe>::access_in_block(a64::CpuState& s, const DecodedOp* op, unsigned index, bool& known) {
+    if constexpr (Replayer<Pipe>::kCuts) {
+        Accessed a;
+        ReplayCut* const cut = replayer_.cut(index, notes_);
+        std::uint64_t issue = 0;
+        if (cut) {
+            issue = replayer_.issue(*cut);
+            if (__builtin_expect(!perform(s, *op, issue, a), 0)) {
+                replayer_.take_back_cut(*cut, notes_);
+                replayer_.leave_block();
+                place<false>(untimed_, op);
+                pipe_.begin(*op);
+                pipe_.fault(std::max(issue, mem_ready_));
+                return false;
+            }
+            if (replayer_.go_on(*cut, a.ready - issue, a.slow, notes_, s.mem.last_va)) {
+                count_access<Pipe>(s, *op);
+                return known = true;
+            }
+        }
+        const bool records = replayer_.begin_cut(cut);
+        if (cut || records) {
+            if (records) {
+                place<true>(untimed_, op);
+            } else {
+                replayer_.leave_block();
+                place<false>(untimed_, op);
+            }
+            const std::uint64_t issued = pipe_.begin(*op);
+            if (!cut) {
+                issue = issued;
+                if (__builtin_expect(!perform(s, *op, issue, a), 0)) {
+                    pipe_.fault(std::max(issue, mem_ready_));
+                    return false;
+                }
+            }
+            place_access(pipe_, s, *op, issue, a);
+            count_access<Pipe>(s, *op);
+            if (records) known = replayer_.end_cut(cut, *op, issue, a.ready - issue, a.slow, s.mem.last_va);
+            return true;
+        }
+    }
+    replayer_.leave_block();
+    place<false>(untimed_, op);
+    return access_op(pipe_, s, *op, pipe_.begin(*op));
+}
+
+template <class Pipe>
+typename CoreImpl<Pipe>::Accessed CoreImpl<Pipe>::slow_access(a64::CpuState& s, const DecodedOp& op,
+                                                              std::uint64_t issue) {
     const std::uint32_t what = s.mem.slow;
     s.mem.slow = 0;
     std::uint64_t ready = std::max(issue, mem_ready_);
@@ -404,11 +496,7 @@ void CoreImpl<Pipe>::slow_access(P& pipe, a64::CpuState& s, const DecodedOp& op,
         if (!passed) ready += tables_.costs.store_exclusive_fail;
     }
     if (op.insn.timing == a64::TimingClass::prefetch) ready = issue; // nobody waits for it
-    if (op.is_store) {
-        pipe.store(op, issue, ready, what, s.mem.last_va);
-    } else {
-        pipe.load(op, issue, ready, what, s.mem.last_va);
-    }
+    return {ready, what};
 }
 
 template <class Pipe>

@@ -25,6 +25,7 @@ void ReplayTable::clear() {
     std::fill(buckets_.begin(), buckets_.end(), nullptr);
     states_.clear();
     nodes_.clear();
+    cuts_.clear();
     inputs_.clear();
     chunk_used_ = kChunk;
     words_ = 0;
@@ -55,10 +56,10 @@ PipeState* ReplayTable::make(const PipeImage& image, std::uint64_t hash, std::ui
     return bucket = &s;
 }
 
-ReplayNode* ReplayTable::add(PipeState& state, Block& block) {
+ReplayNode* ReplayTable::add(PipeState& state, Block& block, unsigned first) {
     unsigned variants = 0;
     for (ReplayNode* n = state.nodes; n; n = n->other) {
-        if (n->block != &block) continue;
+        if (n->block != &block || n->first != first) continue;
         if (!n->known) return n;
         ++variants;
     }
@@ -69,13 +70,33 @@ ReplayNode* ReplayTable::add(PipeState& state, Block& block) {
     }
     ReplayNode& n = nodes_.emplace_back();
     n.block = &block;
+    n.first = static_cast<std::uint8_t>(first);
     n.other = state.nodes;
     return state.nodes = &n;
 }
 
-bool ReplayTable::set_inputs(ReplayNode& node, std::span<const ReplayInput> inputs) {
+ReplayCut* ReplayTable::add_cut(ReplayNode& node, unsigned op, std::span<const ReplayInput> inputs) {
+    unsigned variants = 0;
+    for (const ReplayCut* c = node.cuts; c; c = c->other) variants += c->op == op;
+    if (variants == kMostVariants) return nullptr;
+    if (cuts_.size() == kMostCuts) {
+        full_ = true;
+        return nullptr;
+    }
+    ReplayCut& c = cuts_.emplace_back();
+    c.block = node.block;
+    if (!set_inputs(c, inputs)) {
+        cuts_.pop_back();
+        return nullptr;
+    }
+    c.op = static_cast<std::uint8_t>(op);
+    c.other = node.cuts;
+    return node.cuts = &c;
+}
+
+bool ReplayTable::set_inputs(ReplayInputs& of, std::span<const ReplayInput> inputs) {
     if (inputs.empty()) {
-        node.first_input = node.last_input = nullptr;
+        of.first_input = of.last_input = nullptr;
         return true;
     }
     if (chunk_used_ + inputs.size() > kChunk) {
@@ -89,8 +110,8 @@ bool ReplayTable::set_inputs(ReplayNode& node, std::span<const ReplayInput> inpu
     ReplayInput* const to = inputs_.back().get() + chunk_used_;
     std::copy(inputs.begin(), inputs.end(), to);
     chunk_used_ += inputs.size();
-    node.first_input = to;
-    node.last_input = to + inputs.size();
+    of.first_input = to;
+    of.last_input = to + inputs.size();
     return true;
 }
 

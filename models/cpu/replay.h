@@ -105,8 +105,41 @@ struct ReplayInput {
     };
 };
 
-/// A block entered in a state, with inputs that act alike.
-struct ReplayNode {
+/// Inputs of a block, or of a part of it.
+struct ReplayInputs {
+    Block* block{};
+    const ReplayInput *first_input{}, *last_input{}; ///< the latter: behind the last
+};
+
+/// An access that was no plain hit, of a block that was entered in a state: when it is issued, the inputs in front of it, and
+/// what followed from what it took. The rest of the block is a node of its own.
+struct ReplayCut : ReplayInputs {
+    struct Variant {
+        ReplayInput access;   ///< itself, where addresses are inputs
+        std::uint32_t took{}; ///< cycles from its issue until its data are there
+        std::uint32_t slow{}; ///< as the pipelines are told
+        std::uint32_t cycles{};
+        PipeState* state{};
+        ReplayNode* next{}; ///< the rest of the block
+        std::array<std::uint16_t, kStalls> stalls{};
+    };
+    static constexpr unsigned kMostVariants = 12;
+
+    std::uint8_t op{};
+    std::uint8_t count{};  ///< of variants
+    std::uint16_t issue{}; ///< from the node's entry
+    ReplayCut* other{};    ///< of the same node
+    std::array<Variant, kMostVariants> variants{};
+
+    Variant* find(std::uint64_t took, std::uint32_t slow) {
+        for (unsigned v = 0; v < count; ++v)
+            if (variants[v].took == took && variants[v].slow == slow) return &variants[v];
+        return nullptr;
+    }
+};
+
+/// A block entered in a state, with inputs that act alike; or the rest of one behind an access.
+struct ReplayNode : ReplayInputs {
     /// What came of the branch at its end.
     /// Mispredicted ones by where they lead, although the state is the same: what comes next is not.
     static constexpr unsigned kNotTaken = 0, kTaken = 1, kMostBubble = 5, kMispredicted = kTaken + kMostBubble + 1;
@@ -114,17 +147,21 @@ struct ReplayNode {
         PipeState* state{}; ///< null: not seen yet
         ReplayNode* next{}; ///< the block last entered behind it
         std::uint32_t cycles{};
+        std::uint32_t passes{}; ///< of a mispredicted branch of a known direction, since the core last noted them
     };
 
-    Block* block{};
-    const ReplayInput *first_input{}, *last_input{}; ///< the latter: behind the last
-    std::uint32_t executions{};                      ///< since the core last counted
-    std::uint16_t wrong_path{};                      ///< operations issued in vain if its branch is predicted wrongly
-    bool known{};                                    ///< was placed, and can be replayed
-    ReplayNode* counted_before{};                    ///< the next node of those with executions
+    std::uint32_t executions{};   ///< since the core last counted
+    std::uint16_t wrong_path{};   ///< operations issued in vain if its branch is predicted wrongly
+    bool known{};                 ///< was placed, and can be replayed
+    std::uint8_t first{};         ///< operation that it begins with
+    ReplayNode* counted_before{}; ///< the next node of those with executions
     std::array<Exit, kMispredicted + 2> exits{};
     ReplayNode* other{}; ///< of the same state
     std::array<std::uint16_t, kStalls> stalls{};
+    ReplayCut* cuts{};           ///< accesses that were no plain hits
+    bool listed{};               ///< among those with passes
+    ReplayNode* listed_before{}; ///< the next one of them
+    std::uint64_t branch{};      ///< pc of its branch then
 };
 
 class ReplayTable {
@@ -140,9 +177,11 @@ class ReplayTable {
     }
     /// Another node for a block entered in a state; null if there is no room, or are too many that differ in the inputs.
     /// One that is not known yet is used first.
-    ReplayNode* add(PipeState& state, Block& block);
-    /// Copies the inputs of the node; false if there is no room.
-    bool set_inputs(ReplayNode& node, std::span<const ReplayInput> inputs);
+    ReplayNode* add(PipeState& state, Block& block, unsigned first = 0);
+    /// A cut of the node at the operation; null if there is no room, or are too many that differ in the inputs.
+    ReplayCut* add_cut(ReplayNode& node, unsigned op, std::span<const ReplayInput> inputs);
+    /// Copies the inputs; false if there is no room.
+    bool set_inputs(ReplayInputs& of, std::span<const ReplayInput> inputs);
     bool full() const { return full_; }
 
   private:
@@ -150,7 +189,7 @@ class ReplayTable {
     PipeState* find(const PipeImage& image, std::uint64_t hash);
     PipeState* make(const PipeImage& image, std::uint64_t hash, std::uint64_t ceiling);
 
-    static constexpr std::size_t kBuckets = 1 << 14, kMostStates = 16000, kMostNodes = 20000;
+    static constexpr std::size_t kBuckets = 1 << 14, kMostStates = 16000, kMostNodes = 20000, kMostCuts = 4000;
     static constexpr std::size_t kMostWords = 4 << 20;
     static constexpr unsigned kMostVariants = 4;
     static constexpr std::size_t kChunk = 4096, kMostChunks = 32; ///< of inputs
@@ -158,6 +197,7 @@ class ReplayTable {
     std::vector<PipeState*> buckets_;
     std::deque<PipeState> states_;
     std::deque<ReplayNode> nodes_;
+    std::deque<ReplayCut> cuts_;
     std::vector<std::unique_ptr<ReplayInput[]>> inputs_; ///< in chunks of kChunk
     std::size_t chunk_used_{kChunk};                     ///< of the last one
     std::size_t words_{};

@@ -3,7 +3,7 @@
 // call of the next operation's handler, which the compiler makes a jump. A block's last handler places all of its
 // operations in the pipeline at once, counts the block and finds the next one. That a block executes before its time is
 // known is safe because it is entered only if it cannot reach the core's deadline, whatever it meets, and because an
-// access that is no plain hit has what precedes it placed first. What is rare leaves the threads, and the plain loop of
+// access that is no plain hit has what precedes it placed, or replayed, first. What is rare leaves the threads, and the plain loop of
 // core_impl.h, which goes operation by operation, takes the block from there. Both give the same results.
 //
 // Core is a CoreImpl. kTimed: with its pipeline and caches; else nothing but the instructions, one a cycle.
@@ -36,6 +36,7 @@ class Threads {
         if constexpr (kTimed) c.begin_replay();
         enter(c, s, s.pc);
         while (const DecodedOp* op = std::exchange(c.next_op_, nullptr)) op->handler(c, s, op, s.pc);
+        if constexpr (kTimed) c.note_mispredicts();
         if constexpr (kTimed) c.replayer_.sync();
     }
     static Handler handler_of(const DecodedOp& op, Block& block);
@@ -214,15 +215,20 @@ class Threads {
         Core& c = core(base);
         s.pc = pc;
         if constexpr (kTimed) {
-            place(c, op);
-            const bool done = c.access_op(c.pipe_, s, *op, c.pipe_.begin(*op));
+            const auto index = static_cast<unsigned>(op - c.block_->ops.data());
+            bool known = false; // what is behind it is a state that is remembered
+            const bool done = c.access_in_block(s, op, index, known);
             if (__builtin_expect(!done, 0)) return stopped(base, s, op, pc);
             c.untimed_ = op + 1;
-            if (__builtin_expect(c.pipe_.retired() >= c.deadline_, 0)) return attention(base, s, op, pc);
-            // Behind the last operation there is no rest: the next block looks at the deadline itself.
-            if (__builtin_expect(!c.far_from_deadline(*c.block_), 0) && op + 1 != c.block_->ops.data() + c.block_->size)
-                return rest(base, s, op + 1, pc + 4);
+            if (!known || __builtin_expect(!c.far_from_deadline(*c.block_), 0)) {
+                c.replayer_.catch_up();
+                if (__builtin_expect(c.pipe_.retired() >= c.deadline_, 0)) return attention(base, s, op, pc);
+                // Behind the last operation there is no rest: the next block looks at the deadline itself.
+                if (__builtin_expect(!c.far_from_deadline(*c.block_), 0) && index + 1 != c.block_->size)
+                    return rest(base, s, op + 1, pc + 4);
+            }
             c.credit_ -= c.block_->cycles;
+            if (known) c.replayer_.enter_rest(*c.block_, index + 1);
         } else {
             const bool done = c.access_op(c.counter_, s, *op, 0);
             if (__builtin_expect(!done, 0)) return stopped(base, s, op, pc);
@@ -316,10 +322,13 @@ class Threads {
         Core& c = core(base);
         c.resolution_ = c.predict_conditional(pc, kTaken, target);
         c.fast_.taken += kTaken;
-        const bool right = c.resolution_.mispredict == Mispredict::none;
-        if (__builtin_expect(!c.end_block_known(Core::outcome(kTaken, c.resolution_)), 0))
+        if (__builtin_expect(c.watches_mispredicts(), 0)) {
+            if (!c.end_block_known(Core::outcome(kTaken, c.resolution_)))
+                return branch_anew(base, s, op, pc, kTaken, target);
+            if (c.resolution_.mispredict != Mispredict::none) return mispredicted(base, s, op, pc, kTaken, target);
+        } else if (__builtin_expect(!c.end_block_conditional(pc, kTaken, c.resolution_), 0)) {
             return branch_anew(base, s, op, pc, kTaken, target);
-        if (!right) return mispredicted(base, s, op, pc, kTaken, target);
+        }
         return enter(base, s, &c.block_->next[kTaken], pc, target);
     }
 

@@ -190,7 +190,7 @@ class Pipeline {
     /// What an operation can take beyond the cycles of its row in the tables, which Block::cycles counts.
     static constexpr unsigned kCeilingMargin = 32;
     std::uint64_t present() const { return issue_; }
-    void save(cpu::PipeImage& image) const;
+    void save(cpu::PipeImage& image, bool inside = false) const;
     void restore(std::span<const std::uint16_t> image, std::uint64_t at);
 
   private:

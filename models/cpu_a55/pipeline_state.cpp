@@ -19,7 +19,7 @@ std::uint64_t Pipeline::least_ceiling(std::uint64_t enough) const {
     return last + kCeilingMargin;
 }
 
-void Pipeline::save(cpu::PipeImage& image) const {
+void Pipeline::save(cpu::PipeImage& image, bool inside) const {
     const std::uint64_t at = issue_;
     const auto rel = [&](std::uint64_t t) { return t > at ? t - at : 0; };
     const bool fusable = slot() == fusable_slot_;
@@ -29,7 +29,9 @@ void Pipeline::save(cpu::PipeImage& image) const {
     image.put(std::uint64_t{redirected_} | std::uint64_t{fusable} << 1 | std::uint64_t{chased} << 2 |
               std::uint64_t{fusable && fusable_inverse_} << 3);
     image.put((fusable ? fusable_ : 0u) | (chased ? chased_ : 0u) << 8);
-    image.put(fetch_at() + params_.run_ahead - at);
+    // The front end goes on from where it is if the block that it has delivered ends in a taken branch.
+    const std::uint64_t behind = params_.run_ahead + cpu::ReplayNode::kMostBubble;
+    image.put((inside ? std::max(fetch_, at - std::min(at, behind)) : fetch_at()) + behind - at);
     image.put(static_cast<std::uint64_t>(fetch_why_));
     image.put(rel(memory_order_));
     image.put(rel(drained_));
@@ -84,7 +86,7 @@ void Pipeline::restore(std::span<const std::uint16_t> words, std::uint64_t at) {
     fusable_inverse_ = flags & 8;
     fusable_ = static_cast<std::uint8_t>(named);
     chased_ = static_cast<std::uint8_t>(named >> 8);
-    fetch_ = at - params_.run_ahead + image.get();
+    fetch_ = at - params_.run_ahead - cpu::ReplayNode::kMostBubble + image.get();
     fetch_why_ = static_cast<cpu::Lane>(image.get());
     memory_order_ = time();
     drained_ = time();

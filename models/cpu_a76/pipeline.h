@@ -180,7 +180,7 @@ class Pipeline {
     /// What an operation can take beyond the cycles of its row in the tables, which Block::cycles counts.
     static constexpr unsigned kCeilingMargin = 32;
     std::uint64_t present() const { return slots_ / kWidth; }
-    void save(cpu::PipeImage& image) const;
+    void save(cpu::PipeImage& image, bool inside = false) const;
     void restore(std::span<const std::uint16_t> image, std::uint64_t at);
     /// What the access that was just placed was to what depends on addresses, of a block entered at `entry`. False: it did
     /// what an access that is replayed cannot do.
@@ -188,9 +188,13 @@ class Pipeline {
                      cpu::ReplayInput& input) const;
     /// Accesses and divisions like those of the node, which was entered at `entry`; `notes`: of its operations (threads.h).
     /// False: one of them does not act alike, and nothing has happened.
-    bool repeat(const cpu::ReplayNode& node, std::uint64_t entry, const std::uint64_t* notes);
-    /// Undoes that.
-    void take_back(const cpu::ReplayNode& node, std::uint64_t entry, const std::uint64_t* notes) {
+    bool repeat(const cpu::ReplayInputs& node, std::uint64_t entry, const std::uint64_t* notes);
+    /// The same of one access that was no plain hit; `took`: cycles from its issue until its data were there.
+    bool note_slow_access(const cpu::DecodedOp& op, std::uint64_t entry, std::uint64_t issue, std::uint64_t took,
+                          std::uint32_t slow, std::uint64_t va, cpu::ReplayInput& input) const;
+    bool repeat_access(const cpu::ReplayInput& access, std::uint64_t entry, std::uint64_t va);
+    /// Undoes repeat().
+    void take_back(const cpu::ReplayInputs& node, std::uint64_t entry, const std::uint64_t* notes) {
         take_back(node.first_input, node.last_input, entry, notes);
     }
 
@@ -237,6 +241,10 @@ class Pipeline {
     /// The predictor's lead when fetch has waited for `cycles`.
     unsigned lead_after(std::uint64_t cycles) const {
         return static_cast<unsigned>(std::min<std::uint64_t>(lead_ + 2 * cycles, params_.prediction_lead));
+    }
+    /// Cycles by which fetch may be behind dispatch, in a block, without the predictor having all its lead afterwards.
+    std::uint64_t furthest_behind() const {
+        return params_.run_ahead + cpu::ReplayNode::kMostBubble + params_.prediction_lead / 2 + 1;
     }
     unsigned lead() const { return lead_after(fetch_at() - fetch_); }
     /// Nothing more is dispatched before cycle `until`: the present cycle is lost only if nothing was dispatched in it.
@@ -290,7 +298,7 @@ class Pipeline {
         const BankUse& use = banks_[cycle % kBankCycles];
         return use.cycle == cycle && banks_clash(use.word, word);
     }
-    bool acts_alike(const cpu::ReplayNode& node, const cpu::ReplayInput& load, std::uint64_t entry,
+    bool acts_alike(const cpu::ReplayInputs& node, const cpu::ReplayInput& load, std::uint64_t entry,
                     std::uint64_t va) const;
     void repeat_load(const cpu::ReplayInput& load, std::uint64_t entry, std::uint64_t va, Old& old) {
         const std::uint64_t read_at = entry + load.read_at;
@@ -303,7 +311,7 @@ class Pipeline {
         old.store = s;
         s = Store{va, entry + store.drained, entry + store.done, store.bytes};
     }
-    bool repeat_from(const cpu::ReplayInput* i, const cpu::ReplayNode& node, std::uint64_t entry,
+    bool repeat_from(const cpu::ReplayInput* i, const cpu::ReplayInputs& node, std::uint64_t entry,
                      const std::uint64_t* notes);
     void take_back(const cpu::ReplayInput* first, const cpu::ReplayInput* last, std::uint64_t entry,
                    const std::uint64_t* notes);

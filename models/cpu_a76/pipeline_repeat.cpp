@@ -6,10 +6,10 @@ namespace rkperf::cpu_a76 {
 
 using cpu::OpGroup;
 using cpu::ReplayInput;
-using cpu::ReplayNode;
+using cpu::ReplayInputs;
 
 /// Whether the load, now of `va`, finds its bank as it did when it was noted, and its data are there as late.
-bool Pipeline::acts_alike(const ReplayNode& node, const ReplayInput& load, std::uint64_t entry,
+bool Pipeline::acts_alike(const ReplayInputs& node, const ReplayInput& load, std::uint64_t entry,
                           std::uint64_t va) const {
     const std::uint64_t issue = entry + load.issue, read_at = entry + load.read_at, word = va >> 3;
     if (clashes(read_at, word) || (read_at != issue && !clashes(issue, word))) return false;
@@ -21,7 +21,7 @@ bool Pipeline::acts_alike(const ReplayNode& node, const ReplayInput& load, std::
 
 // Most loads find their bank as before and no store under way in their place. As soon as one does not, all that follow are
 // looked at closely, by a function of its own, so that this one needs few registers.
-bool Pipeline::repeat(const ReplayNode& node, std::uint64_t entry, const std::uint64_t* notes) {
+bool Pipeline::repeat(const ReplayInputs& node, std::uint64_t entry, const std::uint64_t* notes) {
     Old* old = old_.data();
     for (const ReplayInput *i = node.first_input, *const last = node.last_input; i != last; ++i, ++old) {
         const std::uint64_t va = notes[i->slot];
@@ -43,7 +43,7 @@ bool Pipeline::repeat(const ReplayNode& node, std::uint64_t entry, const std::ui
     return true;
 }
 
-bool Pipeline::repeat_from(const ReplayInput* i, const ReplayNode& node, std::uint64_t entry,
+bool Pipeline::repeat_from(const ReplayInput* i, const ReplayInputs& node, std::uint64_t entry,
                            const std::uint64_t* notes) {
     for (; i != node.last_input; ++i) {
         Old& old = old_[static_cast<std::size_t>(i - node.first_input)];
@@ -60,6 +60,19 @@ bool Pipeline::repeat_from(const ReplayInput* i, const ReplayNode& node, std::ui
         }
         if (i->group == OpGroup::load) repeat_load(*i, entry, note, old);
     }
+    return true;
+}
+
+bool Pipeline::repeat_access(const ReplayInput& access, std::uint64_t entry, std::uint64_t va) {
+    Old old;
+    if (access.group == OpGroup::store) {
+        repeat_store(access, entry, va, old);
+        return true;
+    }
+    const std::uint64_t issue = entry + access.issue;
+    const Store& s = stores_[va >> 3 & (kStores - 1)];
+    if (clashes(issue, va >> 3) || (s.done > issue && (s.va ^ va) < 8)) return false;
+    repeat_load(access, entry, va, old);
     return true;
 }
 

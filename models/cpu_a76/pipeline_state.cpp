@@ -22,10 +22,10 @@ std::uint64_t Pipeline::least_ceiling(std::uint64_t enough) const {
     return last + kCeilingMargin;
 }
 
-void Pipeline::save(cpu::PipeImage& image) const {
+void Pipeline::save(cpu::PipeImage& image, bool inside) const {
     const std::uint64_t at = present();
-    // Nothing is dispatched before the front end has delivered; a present cycle with a dispatch in it is not lost.
-    const bool waits = fetch_ > at;
+    // Behind a block nothing is dispatched before the front end has delivered; a present cycle with a dispatch in it is not lost.
+    const bool waits = !inside && fetch_ > at;
     const std::uint64_t next_slot = waits ? fetch_ * kWidth : slots_, next = next_slot / kWidth;
     const auto rel = [&](std::uint64_t t) { return t > next ? t - at : 0; };
     const bool fusable = head_ == fusable_head_;
@@ -36,8 +36,12 @@ void Pipeline::save(cpu::PipeImage& image) const {
     // What comes next retires in a later cycle if it is dispatched in one.
     const std::uint64_t retirement = retired() < next ? retired() * kRetireWidth : retire_slots_;
     image.put(retirement + kRetireWidth - at * kRetireWidth);
-    image.put(fetch_at() + params_.run_ahead - at);
-    image.put(lead());
+    // The front end goes on from where it is if the block that it has delivered ends in a taken branch. Far behind, its lead
+    // will be the greatest, whatever it is now.
+    const std::uint64_t behind = furthest_behind();
+    const bool far = fetch_ + behind < at;
+    image.put((!inside ? fetch_at() : far ? at - behind : fetch_) + behind - at);
+    image.put(!inside ? lead() : far ? 0 : lead_);
     image.put(rel(memory_order_));
     // Nobody asks for it before everything has retired.
     const std::uint64_t last = std::max(retired(), next);
@@ -111,7 +115,7 @@ void Pipeline::restore(std::span<const std::uint16_t> words, std::uint64_t at) {
     fusable_ = static_cast<std::uint8_t>(front >> kRegisterShift);
     fusable_head_ = front >> kFusableShift & 1 ? head_ : ~std::uint64_t{0};
     retire_slots_ = at * kRetireWidth - kRetireWidth + image.get();
-    fetch_ = at - params_.run_ahead + image.get();
+    fetch_ = at - furthest_behind() + image.get();
     lead_ = image.get();
     memory_order_ = time();
     drained_ = time();
@@ -159,6 +163,15 @@ bool Pipeline::note_access(const cpu::DecodedOp& op, std::uint64_t entry, std::u
     input.done = static_cast<std::uint16_t>(loaded_ - entry);
     input.from_cache = loaded_ == read_at_ + op.timing.latency;
     return loaded_ - entry <= 0xffff && bank_waits_ <= 1; // of more it is not known when they were
+}
+
+bool Pipeline::note_slow_access(const cpu::DecodedOp& op, std::uint64_t entry, std::uint64_t issue, std::uint64_t took,
+                                std::uint32_t slow, std::uint64_t va, cpu::ReplayInput& input) const {
+    if (!note_access(op, entry, issue, va, input)) return false;
+    if (op.is_store) return true;
+    // Only what found its bank free and took nothing from a store is known by what it took.
+    const std::uint64_t split = slow & cpu::slow::split ? params_.split_penalty : 0;
+    return bank_waits_ == 0 && loaded_ == issue + took + op.timing.latency + split;
 }
 
 } // namespace rkperf::cpu_a76

@@ -28,7 +28,8 @@ class PipeImages {
         branch_ = cpu::make_op(0x54ffffa1u, timing_of); // B.NE
     }
 
-    /// Blocks in one pipeline, each of them also in a second one that was restored to what the first was.
+    /// Blocks in one pipeline, each of them also in a second one that was restored to what the first was, between two blocks
+    /// or in the middle of one.
     void check(unsigned seed) {
         std::mt19937 random(seed);
         cpu::StallCounts stalls;
@@ -36,8 +37,13 @@ class PipeImages {
         first.restart(10000);
         unsigned images = 0;
         for (unsigned n = 0; n < 3000; ++n) {
+            const bool inside = random() & 1;
+            if (inside) {
+                begin(first, random);
+                place_some(first, random);
+            }
             cpu::PipeImage image;
-            first.save(image);
+            first.save(image, inside);
             const std::uint32_t block = random();
             const std::uint64_t present = first.present();
             cpu::StallCounts other_stalls;
@@ -45,7 +51,7 @@ class PipeImages {
             Pipe second(other_stalls, params_);
             const std::uint64_t base = 500000 + random() % 1000;
             second.restart(base - 500 + random() % 900);
-            run(second, random() | 1);
+            run(second, random() | 1, false);
             const std::uint64_t at = std::max(base, second.retired() + 300);
             if (image.fits()) {
                 ++images;
@@ -53,9 +59,9 @@ class PipeImages {
                 other_stalls.count.fill(0);
             }
             const auto before = stalls.count;
-            run(first, block);
+            run(first, block, inside);
             if (!image.fits()) continue;
-            run(second, block);
+            run(second, block, inside);
             REQUIRE(first.present() - present == second.present() - at);
             REQUIRE(first.retired() - present == second.retired() - at);
             REQUIRE(first.fetch_at() - present == second.fetch_at() - at);
@@ -99,13 +105,21 @@ class PipeImages {
     }
 
   private:
-    /// Some blocks that follow from `seed`. No two of their accesses have to do with each other.
-    void run(Pipe& pipe, std::uint32_t seed) {
+    void begin(Pipe& pipe, std::mt19937& random) {
+        if (random() % 8 == 0) pipe.fetch_stall(pipe.fetch_at() + random() % 20, cpu::Lane::stall_frontend_cache);
+        pipe.enter_block(1 + random() % 3, random() & 1);
+    }
+    void place_some(Pipe& pipe, std::mt19937& random) {
+        for (unsigned n = random() % 12; n; --n) place(pipe, ops_[random() % ops_.size()], random());
+    }
+    /// Some blocks that follow from `seed`, the first of which has begun if `inside`. No two of their accesses have to do with
+    /// each other.
+    void run(Pipe& pipe, std::uint32_t seed, bool inside) {
         std::mt19937 random(seed);
         for (unsigned blocks = 1 + random() % 3; blocks; --blocks) {
-            if (random() % 8 == 0) pipe.fetch_stall(pipe.fetch_at() + random() % 20, cpu::Lane::stall_frontend_cache);
-            pipe.enter_block(1 + random() % 3, random() & 1);
-            for (unsigned n = random() % 12; n; --n) place(pipe, ops_[random() % ops_.size()], random());
+            if (!inside) begin(pipe, random);
+            inside = false;
+            place_some(pipe, random);
             const std::uint64_t resolved = pipe.branch(branch_);
             switch (random() % 4) {
                 case 0: pipe.mispredict(resolved); break;

@@ -83,6 +83,35 @@ TEST_CASE("a node keeps its inputs when others get theirs") {
     }
 }
 
+TEST_CASE("an access that was no plain hit is remembered with what it took, and a few kinds of inputs in front of it") {
+    ReplayTable table;
+    Block block;
+    PipeState& state = *table.state(image({1}), [] { return 0u; });
+    ReplayNode& whole = *table.add(state, block);
+    whole.known = true;
+    ReplayInput input;
+    input.done = 7;
+    ReplayCut* const cut = table.add_cut(whole, 3, {&input, 1});
+    REQUIRE(cut);
+    CHECK(cut->op == 3);
+    CHECK(cut->block == &block);
+    REQUIRE(cut->last_input - cut->first_input == 1);
+    CHECK(cut->first_input->done == 7);
+    CHECK_FALSE(cut->find(20, 4));
+    cut->variants[cut->count++] = {
+        .access = {}, .took = 20, .slow = 4, .cycles = 1, .state = &state, .next = nullptr, .stalls = {}};
+    CHECK(cut->find(20, 4) == &cut->variants[0]);
+    CHECK_FALSE(cut->find(21, 4));
+    CHECK_FALSE(cut->find(20, 2));
+    unsigned cuts = 1;
+    while (table.add_cut(whole, 3, {})) REQUIRE(++cuts < 100);
+    CHECK(cuts > 1);
+    CHECK(table.add_cut(whole, 5, {})); // another access
+    // The rest of a block is none of its beginnings.
+    CHECK(table.add(state, block, 4) != table.add(state, block));
+    CHECK(table.add(state, block, 4) == table.add(state, block, 4));
+}
+
 TEST_CASE("what the predictor is sure of it would have said, and learned nothing from") {
     const PredictorParams params{.bimodal = 256,
                                  .tagged = 128,
