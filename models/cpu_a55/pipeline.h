@@ -162,8 +162,8 @@ class Pipeline {
 
     std::uint64_t branch(const cpu::DecodedOp& op) {
         const auto& src = op.insn.src;
-        // Resolved in wr: a compare and its branch pair.
-        const std::uint64_t t = issue(op, earlier(std::max(ready_[src[0]], ready_[src[1]]), kWrite));
+        // Resolved in wr: a compare and its branch pair. A register is looked at before (M: scans for what is not zero).
+        const std::uint64_t t = issue(op, earlier(ready_[src[0]], src[0] == a64::reg::flags ? kWrite : 1));
         finish(op.timing.dst[0], t + op.timing.latency, op);
         return t;
     }

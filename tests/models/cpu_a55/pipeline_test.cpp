@@ -131,10 +131,19 @@ TEST_CASE("operands are taken in the stage that needs them", "[a55]") {
         SECTION("and by the multiplier") { CHECK(r.place(kMulW3X2X2) == first + 3); }
         SECTION("by its adder a cycle earlier") { CHECK(r.place(kMaddW3X6X6X2) == first + 2); }
     }
-    SECTION("a load's by a store of it or a branch on it in the next cycle") {
+    SECTION("a load's by a store of it in the next cycle") {
         const std::uint64_t first = r.load(kLoadX2FromX1);
-        SECTION("store") { CHECK(r.place(kStrX2) == first + 1); }
-        SECTION("branch") { CHECK(r.place(kCbnzX2) == first + 1); }
+        CHECK(r.place(kStrX2) == first + 1);
+    }
+    SECTION("a load's by a branch on it two cycles after it") {
+        const std::uint64_t first = r.load(kLoadX2FromX1);
+        CHECK(r.place(kCbnzX2) == first + 2);
+    }
+    SECTION("the flags of a compare that took its operand late by a branch in the same cycle") {
+        constexpr std::uint32_t kCmpX2 = 0xf100045f, kBne = 0x54000041;
+        const std::uint64_t first = r.load(kLoadX2FromX1);
+        CHECK(r.place(kCmpX2) == first + 2);
+        CHECK(r.place(kBne) == first + 2);
     }
     SECTION("an addition's by another one in the same cycle") {
         const std::uint64_t first = r.place(kAddX2X1);
