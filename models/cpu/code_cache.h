@@ -35,6 +35,20 @@ struct LaneVector {
 };
 static_assert(index_of(Lane::instruction) == kVectorLanes - 1 && index_of(Lane::fetch) == kVectorLanes);
 
+/// Where in its line a block begins, and how many operations it has.
+class BlockPlace {
+  public:
+    constexpr BlockPlace() = default;
+    constexpr BlockPlace(unsigned start, unsigned size) : bits_(static_cast<std::uint8_t>(start | (size - 1) << 4)) {}
+    constexpr unsigned start() const { return bits_ & 15; } ///< in instructions
+    constexpr unsigned size() const { return (bits_ >> 4) + 1u; }
+    /// It begins inside the bytes that one fetch brings.
+    constexpr bool inside() const { return bits_ & (kFetchBytes / 4 - 1); }
+
+  private:
+    std::uint8_t bits_{};
+};
+
 struct Block {
     static constexpr unsigned kMaxOps = kLineSize / 4;
     static_assert(kMaxOps <= kNoteSlots);
@@ -48,7 +62,7 @@ struct Block {
     std::uint16_t fetches{};    ///< sum of Lane::fetch
     std::uint16_t size{};       ///< operations
     std::uint8_t line{};        ///< line within the page
-    bool inside{};              ///< begins inside the bytes that one fetch brings
+    BlockPlace place{};
     bool replays{true};         ///< may be remembered as a whole (replay.h)
     std::vector<DecodedOp> ops; ///< `size` of them, and one more that ends a threaded loop's way through the block
     LaneVector lanes{};         ///< sums over all operations

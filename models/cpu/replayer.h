@@ -186,7 +186,7 @@ class Replayer {
         bring_up();
         node_ = nullptr;
         recording_ = &n;
-        pipe_.enter_block(n.block->fetches, n.block->inside);
+        pipe_.enter_block(n.block->fetches, n.block->place);
     }
     /// Whether the inputs act alike; if not, nothing has happened.
     [[gnu::always_inline]] bool repeat(const ReplayNode& n, const std::uint64_t* notes) {
@@ -215,7 +215,7 @@ class Replayer {
         bring_up();
         record_another(b);
         if (!recording_) lose_track();
-        pipe_.enter_block(b.fetches, b.inside);
+        pipe_.enter_block(b.fetches, b.place);
         return nullptr;
     }
     PipeState* present_state() {
@@ -234,7 +234,7 @@ class Replayer {
         const ReplayNode* const n = node_;
         bring_up();
         lose_track();
-        if (n) pipe_.enter_block(n->block->fetches, n->block->inside);
+        if (n) pipe_.enter_block(n->block->fetches, n->block->place);
         note_effort();
     }
     void lose_track() {

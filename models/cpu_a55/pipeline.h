@@ -7,6 +7,7 @@
 // them that depend on each other issue together (measured: two a cycle), and one issues two cycles after the load it uses.
 #pragma once
 
+#include "models/cpu/code_cache.h"
 #include "models/cpu/core_base.h"
 #include "models/cpu/decoded_op.h"
 #include "models/cpu/latest.h"
@@ -59,8 +60,8 @@ class Pipeline {
 
     void restart(std::uint64_t cycle);
 
-    void enter_block(unsigned fetches, bool inside) {
-        fetches -= inside && !redirected_; // the rest of what was fetched for the block before
+    void enter_block(unsigned fetches, cpu::BlockPlace place) {
+        fetches -= place.inside() && !redirected_; // the rest of what was fetched for the block before
         redirected_ = false;
         if (fetch_ > issue_) {
             front_end_stall();

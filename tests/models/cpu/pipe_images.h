@@ -75,7 +75,8 @@ class PipeImages {
         std::mt19937 random(seed);
         for (unsigned blocks = 1 + random() % 3; blocks; --blocks) {
             if (random() % 8 == 0) pipe.fetch_stall(pipe.fetch_at() + random() % 20, cpu::Lane::stall_frontend_cache);
-            pipe.enter_block(1 + random() % 3, random() & 1);
+            const unsigned start = random() % 16, size = 1 + random() % (16 - start);
+            pipe.enter_block(1 + random() % 3, {start, size});
             for (unsigned n = random() % 12; n; --n) place(pipe, ops_[random() % ops_.size()], random());
             const std::uint64_t resolved = pipe.branch(branch_);
             switch (random() % 4) {
