@@ -57,11 +57,11 @@ struct Block {
     /// Where the block goes on by its end or without the branch there, and by the branch, if that is in the same page and
     /// was looked up before. The blocks of a page go together.
     std::array<Block*, 2> next{};
-    std::uint32_t cost{};       ///< instruction budget it takes (event_lanes.h, fast_weight)
-    std::uint32_t cycles{};     ///< that it can take at most beyond its pipeline's ceiling()
-    std::uint16_t fetches{};    ///< sum of Lane::fetch
-    std::uint16_t size{};       ///< operations
-    std::uint8_t line{};        ///< line within the page
+    std::uint32_t cost{};    ///< instruction budget it takes (event_lanes.h, fast_weight)
+    std::uint32_t cycles{};  ///< that it can take at most beyond its pipeline's ceiling()
+    std::uint16_t fetches{}; ///< sum of Lane::fetch
+    std::uint16_t size{};    ///< operations
+    std::uint8_t line{};     ///< line within the page
     BlockPlace place{};
     bool replays{true};         ///< may be remembered as a whole (replay.h)
     std::vector<DecodedOp> ops; ///< `size` of them, and one more that ends a threaded loop's way through the block
