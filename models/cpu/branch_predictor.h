@@ -6,6 +6,7 @@
 
 #include "models/a64/insn.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -132,38 +133,34 @@ class BranchPredictor {
     /// hardly ever meet in a place.
     class Queue {
       public:
-        explicit Queue(unsigned entries) : order_(entries, kNone), places_(kPlaces) {}
-        bool has(std::uint64_t pc) const { return places_[place(pc)].pc == pc; }
+        explicit Queue(unsigned entries)
+            : mask_(std::max(2048u, 32 * entries) - 1), order_(entries, kNone), pcs_(mask_ + 1, kNone), at_(mask_ + 1) {}
+        bool has(std::uint64_t pc) const { return pcs_[place(pc)] == pc; }
         /// Returns the one that leaves, or kNone.
         std::uint64_t enter(std::uint64_t pc) {
             std::uint64_t left = order_[next_];
-            if (left != kNone) {
-                Entry& e = places_[place(left)];
-                if (e.pc == left && e.at == next_) {
-                    e.pc = kNone;
-                } else {
-                    left = kNone; // had left before
-                }
+            const std::uint64_t its = place(left);
+            if (pcs_[its] == left && at_[its] == next_) {
+                pcs_[its] = kNone;
+            } else {
+                left = kNone; // had left before
             }
             order_[next_] = pc;
-            places_[place(pc)] = {pc, next_};
+            pcs_[place(pc)] = pc;
+            at_[place(pc)] = next_;
             if (++next_ == order_.size()) next_ = 0;
             return left;
         }
-        void leave(std::uint64_t pc) { places_[place(pc)].pc = kNone; }
+        void leave(std::uint64_t pc) { pcs_[place(pc)] = kNone; }
         static constexpr std::uint64_t kNone = ~0ull;
 
       private:
-        struct Entry {
-            std::uint64_t pc{kNone};
-            std::uint32_t at{};
-        };
-        static std::uint64_t place(std::uint64_t pc) { return (pc >> 2 ^ pc >> 8) & (kPlaces - 1); }
+        std::uint64_t place(std::uint64_t pc) const { return (pc >> 2 ^ pc >> 8) & mask_; }
 
-        static constexpr std::uint64_t kPlaces = 8192;
-        std::uint32_t next_{};
-        std::vector<std::uint64_t> order_;
-        std::vector<Entry> places_;
+        std::uint64_t mask_;
+        std::uint16_t next_{};
+        std::vector<std::uint64_t> order_, pcs_;
+        std::vector<std::uint16_t> at_;
     };
     struct Indirect {
         std::uint64_t pc{~0ull}, target{};
