@@ -134,7 +134,10 @@ class BranchPredictor {
     class Queue {
       public:
         explicit Queue(unsigned entries)
-            : mask_(std::max(2048u, 32 * entries) - 1), order_(entries, kNone), pcs_(mask_ + 1, kNone), at_(mask_ + 1) {}
+            : mask_(std::max(2048u, 32 * entries) - 1),
+              order_(entries, kNone),
+              pcs_(mask_ + 1, kNone),
+              at_(mask_ + 1) {}
         bool has(std::uint64_t pc) const { return pcs_[place(pc)] == pc; }
         /// Returns the one that leaves, or kNone.
         std::uint64_t enter(std::uint64_t pc) {
