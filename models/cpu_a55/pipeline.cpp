@@ -14,6 +14,7 @@ bool inverse(const DecodedOp& op) { return op.insn.raw >> 12 & 1; }
 void Pipeline::restart(std::uint64_t cycle) {
     issue_ = fetch_ = cycle;
     count_ = used_ = 0;
+    holds_.fill({});
     memory_order_ = 0;
     redirected_ = true;
     fetch_why_ = Lane::stall_frontend;
@@ -32,6 +33,7 @@ void Pipeline::front_end_stall() {
 
 void Pipeline::issue_late(const DecodedOp& op, std::uint64_t need) {
     next_cycle();
+    if (std::max(need, issue_) >= holds_[0].from) held(need);
     if (need > issue_) {
         back_end_stall(op, need - issue_);
         issue_ = need;
@@ -50,16 +52,43 @@ void Pipeline::back_end_stall(const DecodedOp& op, std::uint64_t cycles) {
     // Nor that: it waits for the load unit.
     const std::uint64_t writes = earlier(ready_[latest], op.timing.latency);
     const std::uint8_t why = load && writes <= issue_ ? 0 : why_[latest];
-    if (why & (kCacheMiss | kTlbMiss)) {
-        stalls_.add(Lane::stall_load, cycles);
-        if (why & kCacheMiss) stalls_.add(Lane::stall_load_cache, cycles);
-        if (why & kTlbMiss) stalls_.add(Lane::stall_load_tlb, cycles);
-        return;
-    }
+    if (why & (kCacheMiss | kTlbMiss)) return load_stall(why, cycles);
     stalls_.add(Lane::stall_interlock, cycles);
     const bool memory = op.group == cpu::OpGroup::load || op.group == cpu::OpGroup::store;
     if (memory) stalls_.add(Lane::stall_interlock_agu, cycles);
     if (why & detail::fp) stalls_.add(Lane::stall_interlock_fpu, cycles);
+}
+
+void Pipeline::load_stall(std::uint8_t why, std::uint64_t cycles) {
+    stalls_.add(Lane::stall_load, cycles);
+    if (why & kCacheMiss) stalls_.add(Lane::stall_load_cache, cycles);
+    if (why & kTlbMiss) stalls_.add(Lane::stall_load_tlb, cycles);
+}
+
+void Pipeline::hold_in_write(std::uint64_t at, std::uint64_t ready, std::uint8_t why) {
+    for (Hold& h : holds_) {
+        if (h.from != ~0ull) continue;
+        h = {at + kToWrite, ready + kToWrite, ready - at, why};
+        return;
+    }
+}
+
+/// An operation would issue at `need` or in the present cycle, when a load stands in wr.
+void Pipeline::held(std::uint64_t need) {
+    while (std::max(need, issue_) >= holds_[0].from) {
+        const Hold h = holds_[0];
+        std::move(holds_.begin() + 1, holds_.end(), holds_.begin());
+        holds_.back() = {};
+        for (Hold& later : holds_)
+            if (later.from != ~0ull) later.from += h.length;
+        // What needs the data itself has issued before, and stands behind the load.
+        const std::uint64_t until = h.until - (need > h.from);
+        if (until <= issue_) continue;
+        next_cycle();
+        stalls_.add(Lane::stall_backend, until - issue_);
+        load_stall(h.why, until - issue_);
+        issue_ = until;
+    }
 }
 
 void Pipeline::execute(const DecodedOp& op, unsigned latency, unsigned occupancy) {
@@ -104,7 +133,9 @@ void Pipeline::divide(const DecodedOp& op, unsigned quotient_bits) {
     const bool is_signed = op.insn.raw >> 10 & 1;
     const unsigned cycles = kLeast + (quotient_bits + kBitsPerCycle - 1) / kBitsPerCycle + (is_signed && quotient_bits);
     execute(op, cycles, cycles);
-    if (cycles > kLeast) issues_until(op, issue_ + (cycles - kLeast));
+    if (cycles == kLeast) return;
+    for (Lane l : {Lane::stall_backend, Lane::stall_interlock}) stalls_.add(l, cycles - kLeast);
+    issues_until(op, issue_ + (cycles - kLeast));
 }
 
 void Pipeline::issues_until(const DecodedOp& op, std::uint64_t last) {

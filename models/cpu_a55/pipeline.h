@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing of the Cortex-A55: in order, two instructions a cycle, stall on use. An operation issues when its operands will
-// be there at the stage that needs them; a load that misses does not hold what does not use it. Stages from issue on (Arm's
+// Timing of the Cortex-A55: in order, two instructions a cycle. An operation issues when its operands will be there at the
+// stage that needs them; a load that misses stands in wr and holds all that has not issued until then. Stages from issue on (Arm's
 // Cortex-A55 Software Optimization Guide, 3.1): iss, ex1, ex2, wr. A register is ready for what issues in a cycle if
 // that may take it in iss, as addresses, shifters, multipliers and dividers do. Additions, logic and selections without a
 // shift take operands in ex2 at the latest: then their results, else those of ex1, are handed on a cycle later. So two of
@@ -133,6 +133,7 @@ class Pipeline {
             if (slow & cpu::slow::cache_miss) {
                 replay_[dst[0]] = at + params_.replay;
             }
+            if (ready > at) hold_in_write(at, ready, why_of(slow));
         }
         if (__builtin_expect(op.timing.detail & detail::prefetch, 0))
             prefetch_free_ = at + (op.timing.detail & detail::beyond ? params_.prefetch_beyond : params_.prefetch);
@@ -229,6 +230,7 @@ class Pipeline {
     }
     /// Issues at the first cycle from `need` on that has room; counts what was lost on the way.
     std::uint64_t issue(const cpu::DecodedOp& op, std::uint64_t need) {
+        if (__builtin_expect(issue_ >= holds_[0].from, 0)) held(need);
         if (need <= issue_ && (count_ == 0 || (count_ == 1 && fits(op)))) {
             ++count_;
         } else {
@@ -258,6 +260,17 @@ class Pipeline {
             issues_until(op, at + op.timing.occupancy - 1);
         }
     }
+
+    /// A load whose data are not there when it comes to wr: nothing issues from then on until they are (guide 5.1).
+    struct Hold {
+        std::uint64_t from{~0ull}, until{}, length{};
+        std::uint8_t why{};
+    };
+    static constexpr unsigned kToWrite = 3; ///< stages from iss to wr
+    static constexpr unsigned kMaxHolds = 4;
+    void hold_in_write(std::uint64_t at, std::uint64_t ready, std::uint8_t why);
+    void held(std::uint64_t need);
+    void load_stall(std::uint8_t why, std::uint64_t cycles);
 
     void front_end_stall();
     void issue_late(const cpu::DecodedOp& op, std::uint64_t need);
@@ -296,6 +309,7 @@ class Pipeline {
     std::array<std::uint64_t, cpu::kReadySlots> accumulated_{};
     std::array<std::uint8_t, cpu::kReadySlots> why_{};
     std::array<std::uint64_t, kMaxStoreBuffer> store_buffer_{};
+    std::array<Hold, kMaxHolds> holds_{}; ///< in the order of the loads; unused ones at the end
 };
 
 } // namespace rkperf::cpu_a55

@@ -212,3 +212,31 @@ TEST_CASE("operations of 128 bits go first or alone", "[a55]") {
     SECTION("not behind another") { CHECK(r.place(kFaddQ) == first + 1); }
     SECTION("those of 64 bits may") { CHECK(r.place(kAddV2D) == first); }
 }
+
+// The same, 5.1, and what the events STALL_BACKEND_LD and so on count.
+TEST_CASE("a load that misses holds what has not issued when it comes to wr", "[a55]") {
+    constexpr unsigned kWait = 50;
+    constexpr std::uint32_t kLoadX5FromX0 = 0xf9400005, kLoadX7FromX0 = 0xf9400007;
+    Rig r;
+    const std::uint64_t first = r.load(kLoadX2FromX1, kWait, cpu::slow::cache_miss);
+    SECTION("additions that do not need it") {
+        for (const unsigned at : {0u, 1u, 1u, 2u}) CHECK(r.place(kAddX6) == first + at);
+        CHECK(r.place(kAddX6) == first + 3 + kWait);
+        CHECK(r.stalls.count[cpu::stall_index(cpu::Lane::stall_load_cache)] == kWait);
+        CHECK(r.stalls.count[cpu::stall_index(cpu::Lane::stall_interlock)] == 0);
+    }
+    SECTION("the second and third load still look up the cache, the fourth does not") {
+        CHECK(r.load(kLoadX4FromX0, kWait, cpu::slow::cache_miss) == first + 1);
+        CHECK(r.load(kLoadX5FromX0, kWait, cpu::slow::cache_miss) == first + 2);
+        CHECK(r.load(kLoadX7FromX0) == first + 3 + kWait);
+        SECTION("the others' data came meanwhile, or come with it") {
+            CHECK(r.load(kLoadX4FromX0) == first + 4 + kWait);
+        }
+    }
+    SECTION("one behind it whose data come later holds on") {
+        CHECK(r.load(kLoadX4FromX0, 2 * kWait, cpu::slow::cache_miss) == first + 1);
+        for (const unsigned at : {1u, 2u, 2u}) CHECK(r.place(kAddX6) == first + at);
+        for (int n = 0; n < 2; ++n) CHECK(r.place(kAddX6) == first + 3 + kWait);
+        CHECK(r.place(kAddX6) == first + 1 + 3 + 2 * kWait);
+    }
+}
