@@ -17,11 +17,12 @@ class PipeImages {
   public:
     PipeImages(cpu::TimingOf timing_of, const Params& params) : params_(params) {
         // MUL, ADD, SUBS, CSEL, MADD, UDIV, FADD, FMUL, FMADD, FDIV, LDR, LDP, LDR post-index, LDR of 128 bits, STR, STP, AESE,
-        // AESMC, MOV, PRFM for the L1 and for the L2
+        // AESMC, MOV, PRFM for the L1 and for the L2, ADD with a shift, UBFX, LDP of words, LDP post-index
         for (std::uint32_t raw :
              {0x9b037c41u, 0x8b030021u, 0xf1000442u, 0x9a820020u, 0x9b031041u, 0x9ac20820u, 0x1e622820u,
               0x1e620820u, 0x1f420c20u, 0x1e621820u, 0xf9400023u, 0xa9400c22u, 0xf8408424u, 0x3dc00023u,
-              0xf9000022u, 0xa9000c22u, 0x4e284820u, 0x4e286800u, 0xd2800021u, 0xf9800020u, 0xf9800022u})
+              0xf9000022u, 0xa9000c22u, 0x4e284820u, 0x4e286800u, 0xd2800021u, 0xf9800020u, 0xf9800022u,
+              0x8b020c21u, 0xd3432c22u, 0x29400c22u, 0xa8c10c22u})
             ops_.push_back(cpu::make_op(raw, timing_of));
         branch_ = cpu::make_op(0x54ffffa1u, timing_of); // B.NE
     }
