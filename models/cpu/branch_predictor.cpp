@@ -9,6 +9,7 @@
 namespace rkperf::cpu {
 namespace {
 
+constexpr std::uint64_t kWindow = 32; ///< bytes that one prediction covers
 constexpr std::uint64_t kMix = 0xc2b2ae3d27d4eb4f;
 constexpr std::uint64_t kTableMix[] = {0x9e3779b97f4a7c15, 0xff51afd7ed558ccd, 0x165667b19e3779f9, 0xd6e8feb86659fd93};
 
@@ -78,12 +79,10 @@ constexpr auto kSteps = [] {
 BranchPredictor::BranchPredictor(const PredictorParams& params)
     : params_(params),
       bias_mask_(params.bimodal - 1),
-      nano_mask_(params.nano_btb - 1),
-      micro_mask_(params.micro_btb - 1),
       bias_(params.bimodal, Bias::unseen),
       bimodal_(params.bimodal, std::int8_t{-1}),
-      nano_(params.nano_btb, ~0ull),
-      micro_(params.micro_btb, ~0ull),
+      nano_(params.nano_btb),
+      micro_(params.micro_btb),
       main_(std::size_t{params.main_btb_sets} * params.main_btb_ways),
       indirect_base_(params.indirect),
       indirect_history_(params.indirect),
@@ -190,23 +189,27 @@ bool BranchPredictor::indirect(std::uint64_t pc, std::uint64_t target) {
 }
 
 std::uint8_t BranchPredictor::target_known_slow(std::uint64_t pc) {
-    const std::uint64_t h = pc >> 2;
-    nano_[h & nano_mask_] = pc;
-    if (micro_[h & micro_mask_] == pc) return params_.micro_bubble;
-    micro_[h & micro_mask_] = pc;
+    const bool next_at_hand = micro_.has(pc);
+    if (next_at_hand) micro_.leave(pc);
+    comes_to_hand(pc);
+    if (next_at_hand) return params_.micro_bubble;
     if (main_.empty()) return params_.decode_bubble;
-    Btb* const set = &main_[h % params_.main_btb_sets * params_.main_btb_ways];
-    Btb* victim = set;
+    const std::uint64_t window = pc / kWindow;
+    Btb* const set = &main_[window % params_.main_btb_sets * params_.main_btb_ways];
+    Btb *found = nullptr, *victim = set;
+    bool choice = false;
     ++clock_;
     for (unsigned w = 0; w < params_.main_btb_ways; ++w) {
-        if (set[w].pc == pc) {
-            set[w].used = clock_;
-            return params_.main_bubble;
-        }
+        if (set[w].pc == pc) found = &set[w];
+        choice |= set[w].pc / kWindow == window && set[w].pc > pc;
         if (clock_ - set[w].used > clock_ - victim->used) victim = &set[w];
     }
-    *victim = {pc, clock_};
-    return params_.decode_bubble;
+    if (!found) {
+        *victim = {pc, clock_};
+        return params_.decode_bubble;
+    }
+    found->used = clock_;
+    return static_cast<std::uint8_t>(params_.main_bubble + (choice ? params_.main_choice : 0));
 }
 
 namespace {
@@ -242,10 +245,12 @@ BranchPredictor::Passage::Passage(std::uint64_t pc, unsigned lines)
 
 /// A taken branch at `pc` becomes known. The large BTB needs not be asked for each: it has room.
 inline void BranchPredictor::pass(std::uint64_t pc, bool ask) {
-    nano_[pc >> 2 & nano_mask_] = pc;
-    std::uint64_t& micro = micro_[pc >> 2 & micro_mask_];
-    if (ask && micro != pc) target_known_slow(pc);
-    micro = pc;
+    if (at_hand(pc)) return;
+    if (ask) {
+        target_known_slow(pc);
+    } else {
+        comes_to_hand(pc);
+    }
 }
 
 unsigned BranchPredictor::pass_through(Passage& p) {

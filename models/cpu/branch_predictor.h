@@ -6,6 +6,7 @@
 
 #include "models/a64/insn.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -17,13 +18,14 @@ struct PredictorParams {
     unsigned bimodal{};                ///< two-bit counters
     unsigned tagged{};                 ///< entries of each tagged table
     std::array<unsigned, 4> history{}; ///< branches of history each tagged table sees: at most 63, the last 128
-    unsigned nano_btb{}, micro_btb{};  ///< direct mapped
-    unsigned main_btb_sets{};          ///< any number
+    unsigned nano_btb{}, micro_btb{};  ///< fully associative: what the first gives up goes to the second
+    unsigned main_btb_sets{};          ///< by 32-byte windows of text
     unsigned main_btb_ways{};
     unsigned indirect{}; ///< entries of the table indexed with history
     unsigned return_stack{};
-    // Cycles lost by a correctly predicted taken branch, by the level of the BTB that knew it.
-    std::uint8_t nano_bubble{}, micro_bubble{}, main_bubble{}, decode_bubble{};
+    // Cycles lost by a correctly predicted taken branch, by the level of the BTB that knew it; main_choice: more, if the
+    // main BTB knows another one further on in the window.
+    std::uint8_t nano_bubble{}, micro_bubble{}, main_bubble{}, main_choice{}, decode_bubble{};
 };
 
 enum class Mispredict : std::uint8_t { none, direction, indirect, return_address };
@@ -122,6 +124,42 @@ class BranchPredictor {
         std::uint64_t pc{~0ull};
         std::uint32_t used{};
     };
+    /// Branches in the order they came. Which they are is looked up in a table by address, so large that two of them
+    /// hardly ever meet in a place.
+    class Queue {
+      public:
+        explicit Queue(unsigned entries)
+            : mask_(std::max(2048u, 32 * entries) - 1),
+              order_(entries, kNone),
+              pcs_(mask_ + 1, kNone),
+              at_(mask_ + 1) {}
+        bool has(std::uint64_t pc) const { return pcs_[place(pc)] == pc; }
+        /// Returns the one that leaves, or kNone.
+        std::uint64_t enter(std::uint64_t pc) {
+            std::uint64_t left = order_[next_];
+            const std::uint64_t its = place(left);
+            if (pcs_[its] == left && at_[its] == next_) {
+                pcs_[its] = kNone;
+            } else {
+                left = kNone; // had left before
+            }
+            order_[next_] = pc;
+            pcs_[place(pc)] = pc;
+            at_[place(pc)] = next_;
+            if (++next_ == order_.size()) next_ = 0;
+            return left;
+        }
+        void leave(std::uint64_t pc) { pcs_[place(pc)] = kNone; }
+        static constexpr std::uint64_t kNone = ~0ull;
+
+      private:
+        std::uint64_t place(std::uint64_t pc) const { return (pc >> 2 ^ pc >> 8) & mask_; }
+
+        std::uint64_t mask_;
+        std::uint16_t next_{};
+        std::vector<std::uint64_t> order_, pcs_;
+        std::vector<std::uint16_t> at_;
+    };
     struct Indirect {
         std::uint64_t pc{~0ull}, target{};
     };
@@ -148,7 +186,10 @@ class BranchPredictor {
         history_ = history_ << 1 | taken;
     }
     /// The first BTB has it.
-    bool at_hand(std::uint64_t pc) const { return nano_[pc >> 2 & nano_mask_] == pc; }
+    bool at_hand(std::uint64_t pc) const { return nano_.has(pc); }
+    void comes_to_hand(std::uint64_t pc) {
+        if (const std::uint64_t left = nano_.enter(pc); left != Queue::kNone) micro_.enter(left);
+    }
     void follow(bool taken, std::uint64_t target) {
         const std::uint64_t path = (path_ << 3 ^ target >> 2) & 0xffff;
         path_ = taken ? path : path_;
@@ -174,7 +215,7 @@ class BranchPredictor {
     std::uint64_t older_{}; ///< the 64 branches before history_
     std::array<std::uint64_t, 4> history_mask_{};
     std::uint64_t older_mask_{}; ///< what of them the last table sees
-    std::uint64_t bias_mask_{}, nano_mask_{}, micro_mask_{};
+    std::uint64_t bias_mask_{};
     std::vector<Bias> bias_;
     std::uint64_t lessons_{}; ///< changes of the counters and the tagged tables
     std::array<Known, kKnown> known_{};
@@ -183,7 +224,7 @@ class BranchPredictor {
     /// The rest of each entry, in one byte: a counter (0..7, taken from 4 on) and how useful it was (0..3). Behind all
     /// entries one that stands for none, and one that nobody reads.
     std::vector<std::uint8_t> counters_;
-    std::vector<std::uint64_t> nano_, micro_;
+    Queue nano_, micro_;
     std::vector<Btb> main_;
     std::vector<Indirect> indirect_base_, indirect_history_;
     std::vector<std::uint64_t> stack_;

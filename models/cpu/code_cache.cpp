@@ -31,7 +31,6 @@ Block* CodeCache::decode(CodePage& page, std::uint64_t offset) {
     const std::uint8_t* code = memory_.host(PhysAddr(page.ppn << kPageShift));
     const std::uint64_t end = (offset & ~(kLineSize - 1)) + kLineSize;
     block->line = static_cast<std::uint8_t>(offset >> kLineShift);
-    block->inside = offset % kFetchBytes != 0;
     block->ops.reserve((end - offset) / 4 + 1);
     for (std::uint64_t at = offset; at < end; at += 4) {
         std::uint32_t raw = 0;
@@ -48,6 +47,7 @@ Block* CodeCache::decode(CodePage& page, std::uint64_t offset) {
         if (a64::ends_block(op.insn)) break;
     }
     block->size = static_cast<std::uint16_t>(block->ops.size());
+    block->place = {static_cast<unsigned>(offset % kLineSize) / 4, block->size};
     block->ops.emplace_back().handler = end_;
     Block* b = block.get();
     if (page.blocks.empty()) ++census_[page.ppn % kCensus];

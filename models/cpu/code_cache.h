@@ -39,6 +39,20 @@ static_assert(index_of(Lane::instruction) == kVectorLanes - 1 && index_of(Lane::
 /// aside. Generous: waiting for a port, an issue slot, a fetch, a store that forwards.
 std::uint32_t most_cycles(const DecodedOp& op);
 
+/// Where in its line a block begins, and how many operations it has.
+class BlockPlace {
+  public:
+    constexpr BlockPlace() = default;
+    constexpr BlockPlace(unsigned start, unsigned size) : bits_(static_cast<std::uint8_t>(start | (size - 1) << 4)) {}
+    constexpr unsigned start() const { return bits_ & 15; } ///< in instructions
+    constexpr unsigned size() const { return (bits_ >> 4) + 1u; }
+    /// It begins inside the bytes that one fetch brings.
+    constexpr bool inside() const { return bits_ & (kFetchBytes / 4 - 1); }
+
+  private:
+    std::uint8_t bits_{};
+};
+
 struct Block {
     static constexpr unsigned kMaxOps = kLineSize / 4;
     static_assert(kMaxOps <= kNoteSlots);
@@ -47,12 +61,12 @@ struct Block {
     /// Where the block goes on by its end or without the branch there, and by the branch, if that is in the same page and
     /// was looked up before. The blocks of a page go together.
     std::array<Block*, 2> next{};
-    std::uint32_t cost{};       ///< instruction budget it takes (event_lanes.h, fast_weight)
-    std::uint32_t cycles{};     ///< that it can take at most beyond its pipeline's ceiling()
-    std::uint16_t fetches{};    ///< sum of Lane::fetch
-    std::uint16_t size{};       ///< operations
-    std::uint8_t line{};        ///< line within the page
-    bool inside{};              ///< begins inside the bytes that one fetch brings
+    std::uint32_t cost{};    ///< instruction budget it takes (event_lanes.h, fast_weight)
+    std::uint32_t cycles{};  ///< that it can take at most beyond its pipeline's ceiling()
+    std::uint16_t fetches{}; ///< sum of Lane::fetch
+    std::uint16_t size{};    ///< operations
+    std::uint8_t line{};     ///< line within the page
+    BlockPlace place{};
     bool replays{true};         ///< may be remembered as a whole (replay.h)
     std::vector<DecodedOp> ops; ///< `size` of them, and one more that ends a threaded loop's way through the block
     LaneVector lanes{};         ///< sums over all operations

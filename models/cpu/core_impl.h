@@ -5,7 +5,7 @@
 //   restart(cycle)                     begins anew after an exception; nothing is in flight
 //   fetch_at()                         cycle at which the front end asks for the next line
 //   fetch_stall(ready, why)            the line, or its translation, is there at `ready`
-//   enter_block(fetches, inside)       the front end delivers a block; inside: its first fetch may be the last one's
+//   enter_block(fetches, place)        the front end delivers a block; inside(): its first fetch may be the last one's
 //   simple(op), flags(op), general(op) an operation without memory access, by its group
 //   divide(op, bits)                   a division whose quotient has so many bits
 //   begin(op)                          issues a load or store; returns the cycle
@@ -118,7 +118,7 @@ class CoreImpl final : public CoreBase {
     Accessed slow_access(a64::CpuState& s, const DecodedOp& op, std::uint64_t issue);
     template <class P>
     static void enter(P& pipe, const Block& b) {
-        pipe.enter_block(b.fetches, b.inside);
+        pipe.enter_block(b.fetches, b.place);
     }
     void begin_replay() {
         if (__builtin_expect(known_drops_ == dropped_blocks() && !replayer_.full(), 1)) return;

@@ -315,7 +315,7 @@ class Replayer {
         begin_block(n);
     }
     void begin_block(const ReplayNode& n) {
-        if (n.first == 0) pipe_.enter_block(n.block->fetches, n.block->inside);
+        if (n.first == 0) pipe_.enter_block(n.block->fetches, n.block->place);
     }
     /// Places the present block, of which only accesses are known, from its beginning.
     [[gnu::noinline]] void record_again(ReplayNode& n) {

@@ -2,6 +2,7 @@
 // The pipelines of the simple configuration and of fast-forward: one instruction per cycle.
 #pragma once
 
+#include "models/cpu/code_cache.h"
 #include "models/cpu/decoded_op.h"
 #include "models/cpu/stall_counts.h"
 
@@ -16,7 +17,7 @@ class SimplePipe {
 
     explicit SimplePipe(StallCounts&) {}
     void restart(std::uint64_t cycle) { cycle_ = cycle; }
-    void enter_block(unsigned, bool) {}
+    void enter_block(unsigned, BlockPlace) {}
     std::uint64_t fetch_at() const { return cycle_; }
     void fetch_stall(std::uint64_t, Lane) {}
     void simple(const DecodedOp&) { ++cycle_; }

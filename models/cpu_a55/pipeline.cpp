@@ -14,6 +14,7 @@ bool inverse(const DecodedOp& op) { return op.insn.raw >> 12 & 1; }
 void Pipeline::restart(std::uint64_t cycle) {
     issue_ = fetch_ = cycle;
     count_ = used_ = 0;
+    holds_.fill({});
     memory_order_ = 0;
     redirected_ = true;
     fetch_why_ = Lane::stall_frontend;
@@ -32,6 +33,7 @@ void Pipeline::front_end_stall() {
 
 void Pipeline::issue_late(const DecodedOp& op, std::uint64_t need) {
     next_cycle();
+    if (std::max(need, issue_) >= holds_[0].from) held(need);
     if (need > issue_) {
         back_end_stall(op, need - issue_);
         issue_ = need;
@@ -48,18 +50,45 @@ void Pipeline::back_end_stall(const DecodedOp& op, std::uint64_t cycles) {
     const bool load = latest == a64::reg::none && op.group == cpu::OpGroup::load;
     if (load) latest = op.timing.dst[0];
     // Nor that: it waits for the load unit.
-    const std::uint64_t writes = ready_[latest] - std::min<std::uint64_t>(ready_[latest], op.timing.latency);
+    const std::uint64_t writes = earlier(ready_[latest], op.timing.latency);
     const std::uint8_t why = load && writes <= issue_ ? 0 : why_[latest];
-    if (why & (kCacheMiss | kTlbMiss)) {
-        stalls_.add(Lane::stall_load, cycles);
-        if (why & kCacheMiss) stalls_.add(Lane::stall_load_cache, cycles);
-        if (why & kTlbMiss) stalls_.add(Lane::stall_load_tlb, cycles);
-        return;
-    }
+    if (why & (kCacheMiss | kTlbMiss)) return load_stall(why, cycles);
     stalls_.add(Lane::stall_interlock, cycles);
     const bool memory = op.group == cpu::OpGroup::load || op.group == cpu::OpGroup::store;
     if (memory) stalls_.add(Lane::stall_interlock_agu, cycles);
     if (why & detail::fp) stalls_.add(Lane::stall_interlock_fpu, cycles);
+}
+
+void Pipeline::load_stall(std::uint8_t why, std::uint64_t cycles) {
+    stalls_.add(Lane::stall_load, cycles);
+    if (why & kCacheMiss) stalls_.add(Lane::stall_load_cache, cycles);
+    if (why & kTlbMiss) stalls_.add(Lane::stall_load_tlb, cycles);
+}
+
+void Pipeline::hold_in_write(std::uint64_t at, std::uint64_t ready, std::uint8_t why) {
+    for (Hold& h : holds_) {
+        if (h.from != ~0ull) continue;
+        h = {at + kToWrite, ready + kToWrite, ready - at, why};
+        return;
+    }
+}
+
+/// An operation would issue at `need` or in the present cycle, when a load stands in wr.
+void Pipeline::held(std::uint64_t need) {
+    while (std::max(need, issue_) >= holds_[0].from) {
+        const Hold h = holds_[0];
+        std::move(holds_.begin() + 1, holds_.end(), holds_.begin());
+        holds_.back() = {};
+        for (Hold& later : holds_)
+            if (later.from != ~0ull) later.from += h.length;
+        // What needs the data itself has issued before, and stands behind the load.
+        const std::uint64_t until = h.until - (need > h.from);
+        if (until <= issue_) continue;
+        next_cycle();
+        stalls_.add(Lane::stall_backend, until - issue_);
+        load_stall(h.why, until - issue_);
+        issue_ = until;
+    }
 }
 
 void Pipeline::execute(const DecodedOp& op, unsigned latency, unsigned occupancy) {
@@ -69,9 +98,10 @@ void Pipeline::execute(const DecodedOp& op, unsigned latency, unsigned occupancy
         const bool next = slot() == fusable_slot_;
         if (next && op.timing.dst[0] == fusable_ && inverse(op) == fusable_inverse_) return;
     }
-    std::uint64_t accumulator = ready_[src[3]];
-    if (op.timing.accumulate && accumulator == accumulated_[src[3]])
-        accumulator -= std::min<std::uint64_t>(accumulator, op.timing.accumulate);
+    // The multiplier adds in ex2.
+    const bool forwarded = op.timing.accumulate && ready_[src[3]] == accumulated_[src[3]];
+    const unsigned late = forwarded ? op.timing.accumulate : units & unit::MAC ? 1 : 0;
+    const std::uint64_t accumulator = earlier(ready_[src[3]], late);
     std::uint64_t need = cpu::latest(ready_[src[0]], ready_[src[1]], ready_[src[2]], accumulator);
     std::uint64_t* const free = units & unit::MAC   ? &mac_free_
                                 : units & unit::DIV ? &div_free_
@@ -82,7 +112,7 @@ void Pipeline::execute(const DecodedOp& op, unsigned latency, unsigned occupancy
     if (free) {
         *free = t + occupancy;
     } else if (occupancy > 1) {
-        unit_busy(t, occupancy);
+        issues_until(op, t + occupancy - 1);
     }
     const auto& dst = op.timing.dst;
     finish(dst[0], t + latency, op);
@@ -97,14 +127,22 @@ void Pipeline::execute(const DecodedOp& op, unsigned latency, unsigned occupancy
 }
 
 void Pipeline::divide(const DecodedOp& op, unsigned quotient_bits) {
-    // Not pipelined, 8 cycles for a typical quotient of 16 bits.
-    const unsigned cycles = std::min<unsigned>(op.timing.latency, 4 + std::max(1u, (quotient_bits + 3) / 4));
+    // Ends as soon as the result is known: 3 to 11 cycles for 32 bits, 3 to 19 for 64, one more with signs unless it is zero
+    // (guide 3.4, 4.5). Nothing younger completes before it: the pipeline stands still for what is beyond wr.
+    constexpr unsigned kLeast = 3, kBitsPerCycle = 4;
+    const bool is_signed = op.insn.raw >> 10 & 1;
+    const unsigned cycles = kLeast + (quotient_bits + kBitsPerCycle - 1) / kBitsPerCycle + (is_signed && quotient_bits);
     execute(op, cycles, cycles);
+    if (cycles == kLeast) return;
+    for (Lane l : {Lane::stall_backend, Lane::stall_interlock}) stalls_.add(l, cycles - kLeast);
+    issues_until(op, issue_ + (cycles - kLeast));
 }
 
-void Pipeline::unit_busy(std::uint64_t at, unsigned cycles) {
-    issue_ = at + cycles;
-    count_ = used_ = 0;
+void Pipeline::issues_until(const DecodedOp& op, std::uint64_t last) {
+    const bool alone = op.timing.detail & detail::alone;
+    issue_ = last + alone;
+    count_ = !alone;
+    used_ = alone ? 0 : op.timing.pipes;
 }
 
 std::uint8_t Pipeline::why_of(std::uint32_t slow) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing of the Cortex-A55: in order, two instructions a cycle, stall on use. An operation issues when its operands will
-// be there at the stage that needs them; a load that misses does not hold what does not use it. Operations that depend on
-// each other do not issue together (three additions of which two use the first: 1.5 a cycle, measured).
+// Timing of the Cortex-A55: in order, two instructions a cycle. An operation issues when its operands will be there at the
+// stage that needs them; a load that misses stands in wr and holds all that has not issued until then. Stages from issue on (Arm's
+// Cortex-A55 Software Optimization Guide, 3.1): iss, ex1, ex2, wr. A register is ready for what issues in a cycle if
+// that may take it in iss, as addresses, shifters, multipliers and dividers do. Additions, logic and selections without a
+// shift take operands in ex2 at the latest: then their results, else those of ex1, are handed on a cycle later. So two of
+// them that depend on each other issue together (measured: two a cycle), and one issues two cycles after the load it uses.
 #pragma once
 
+#include "models/cpu/code_cache.h"
 #include "models/cpu/core_base.h"
 #include "models/cpu/decoded_op.h"
 #include "models/cpu/latest.h"
@@ -24,12 +28,17 @@ inline constexpr std::uint8_t ALU = 1, B = 2, LD = 4, ST = 8, MAC = 16, DIV = 32
                               FPQ = 128; ///< FPQ: both FP halves
 } // namespace unit
 
-/// OpTiming::detail: what a wait for this operation's result counts as; a store with a result; AESMC and AESIMC, one
-/// operation with the AESE or AESD right before it; a load with an index register; a prefetch instruction, and one for a level
-/// beyond the L1.
+/// OpTiming::detail: AESMC and AESIMC, one operation with the AESE or AESD right before it; what a wait for this operation's
+/// result counts as; what goes with another only as the first of the two, and what goes with none.
 namespace detail {
-inline constexpr std::uint8_t fused = 1, fp = 2, result_store = 4, indexed = 8, prefetch = 16, beyond = 32;
-}
+inline constexpr std::uint8_t fused = 1, fp = 2, first = 64, alone = 128;
+/// Of integer operations: operands, apart from the second, and the second, are taken in ex2 if they come late.
+inline constexpr std::uint8_t late = 4, late_second = 8;
+/// Of loads: with an index register; a prefetch instruction, and one for a level beyond the L1.
+inline constexpr std::uint8_t indexed = 8, prefetch = 16, beyond = 32;
+/// Of stores: one with a result; one of a vector register.
+inline constexpr std::uint8_t result_store = 4, vector = 8;
+} // namespace detail
 
 struct PipelineParams {
     unsigned mispredict_penalty{};
@@ -51,8 +60,8 @@ class Pipeline {
 
     void restart(std::uint64_t cycle);
 
-    void enter_block(unsigned fetches, bool inside) {
-        fetches -= inside && !redirected_; // the rest of what was fetched for the block before
+    void enter_block(unsigned fetches, cpu::BlockPlace place) {
+        fetches -= place.inside() && !redirected_; // the rest of what was fetched for the block before
         redirected_ = false;
         if (fetch_ > issue_) {
             front_end_stall();
@@ -73,14 +82,13 @@ class Pipeline {
 
     void simple(const cpu::DecodedOp& op) {
         const auto& src = op.insn.src;
-        const std::uint64_t t = issue(op, std::max(ready_[src[0]], ready_[src[1]]));
-        finish(op.timing.dst[0], t + op.timing.latency, op);
+        finish(op.timing.dst[0], integer(op, ready_[src[0]], ready_[src[1]]), op);
     }
     void flags(const cpu::DecodedOp& op) {
         const auto& src = op.insn.src;
-        const std::uint64_t t = issue(op, cpu::latest(ready_[src[0]], ready_[src[1]], ready_[src[2]]));
-        finish(op.timing.dst[0], t + op.timing.latency, op);
-        finish(op.timing.dst[1], t + op.timing.latency + op.timing.second, op);
+        const std::uint64_t done = integer(op, std::max(ready_[src[0]], ready_[src[2]]), ready_[src[1]]);
+        finish(op.timing.dst[0], done, op);
+        finish(op.timing.dst[1], done + op.timing.second, op);
     }
     void general(const cpu::DecodedOp& op) { execute(op, op.timing.latency, op.timing.occupancy); }
     void divide(const cpu::DecodedOp& op, unsigned quotient_bits);
@@ -92,17 +100,16 @@ class Pipeline {
             base -= params_.chase_bonus;
         std::uint64_t need =
             cpu::latest(cpu::latest(base, ready_[src[1]], memory_order_), replay_[src[0]], replay_[src[1]]);
-        // Store data are needed a stage after the address.
+        // Store data are needed in wr, vector registers in f2.
         if (op.is_store) {
             const std::uint64_t data = std::max(ready_[src[2]], ready_[src[3]]);
-            need = std::max(need, data - std::min<std::uint64_t>(data, 1));
+            need = std::max(need, earlier(data, op.timing.detail & detail::vector ? 1 : kWrite));
             need = std::max(need, store_free_);
             if (store_buffer_[stores_ % kMaxStoreBuffer] > std::max(need, issue_)) store_buffer_stall(op, need);
         } else {
             // A register that an older load has still to write is not written by a younger one before.
             const std::uint64_t older = ready_[op.timing.dst[0]];
-            need = cpu::latest(need, ready_[src[2]], ready_[src[3]],
-                               older - std::min<std::uint64_t>(older, op.timing.latency));
+            need = cpu::latest(need, ready_[src[2]], ready_[src[3]], earlier(older, op.timing.latency));
             need = std::max(need, load_free_);
             if (__builtin_expect(op.timing.detail & detail::prefetch, 0)) need = std::max(need, prefetch_free_);
         }
@@ -118,6 +125,7 @@ class Pipeline {
         if (!op.plain) {
             finish(dst[1], done + op.timing.second, op);
             finish(dst[2], at + 1, op);
+            if (op.timing.detail & detail::alone) next_cycle();
         }
         if (__builtin_expect(slow != 0, 0)) {
             why_[dst[0]] = why_[dst[1]] = why_of(slow);
@@ -125,6 +133,7 @@ class Pipeline {
             if (slow & cpu::slow::cache_miss) {
                 replay_[dst[0]] = at + params_.replay;
             }
+            if (ready > at) hold_in_write(at, ready, why_of(slow));
         }
         if (__builtin_expect(op.timing.detail & detail::prefetch, 0))
             prefetch_free_ = at + (op.timing.detail & detail::beyond ? params_.prefetch_beyond : params_.prefetch);
@@ -155,10 +164,8 @@ class Pipeline {
 
     std::uint64_t branch(const cpu::DecodedOp& op) {
         const auto& src = op.insn.src;
-        std::uint64_t need = std::max(ready_[src[0]], ready_[src[1]]);
-        // Resolved a stage late: a compare and its branch pair.
-        need -= std::min<std::uint64_t>(need, 1);
-        const std::uint64_t t = issue(op, need);
+        // Resolved in wr: a compare and its branch pair. A register is looked at before (M: scans for what is not zero).
+        const std::uint64_t t = issue(op, earlier(ready_[src[0]], src[0] == a64::reg::flags ? kWrite : 1));
         finish(op.timing.dst[0], t + op.timing.latency, op);
         return t;
     }
@@ -195,9 +202,21 @@ class Pipeline {
 
   private:
     static constexpr unsigned kMaxStoreBuffer = 16;
+    static constexpr unsigned kWrite = 2; ///< cycles by which wr takes an operand later than iss hands it on
 
-    bool fits(std::uint8_t units) const {
+    static std::uint64_t earlier(std::uint64_t time, unsigned cycles) {
+        return time - std::min<std::uint64_t>(time, cycles);
+    }
+    /// Issues an integer operation whose first operand and flags, and whose second are there then; returns when its result is.
+    std::uint64_t integer(const cpu::DecodedOp& op, std::uint64_t first, std::uint64_t second) {
+        const unsigned late = op.timing.detail / detail::late & 1, both = op.timing.detail / detail::late_second & 1;
+        const std::uint64_t t = issue(op, std::max(earlier(first, late), earlier(second, both)));
+        return t + op.timing.latency + (both & (std::max(first, second) > t));
+    }
+    bool fits(const cpu::DecodedOp& op) const {
         using namespace unit;
+        const std::uint8_t units = op.timing.pipes;
+        if (op.timing.detail & (detail::first | detail::alone)) return false;
         // Two of ALU and of FP, one of everything else; a 128-bit FP operation takes both halves.
         const unsigned both = used_ & units & static_cast<std::uint8_t>(~(ALU | FP));
         const bool fp_clash = ((used_ & FPQ) && (units & (FP | FPQ))) || ((units & FPQ) && (used_ & (FP | FPQ)));
@@ -211,7 +230,8 @@ class Pipeline {
     }
     /// Issues at the first cycle from `need` on that has room; counts what was lost on the way.
     std::uint64_t issue(const cpu::DecodedOp& op, std::uint64_t need) {
-        if (need <= issue_ && (count_ == 0 || (count_ == 1 && fits(op.timing.pipes)))) {
+        if (__builtin_expect(issue_ >= holds_[0].from, 0)) held(need);
+        if (need <= issue_ && (count_ == 0 || (count_ == 1 && fits(op)))) {
             ++count_;
         } else {
             issue_late(op, need);
@@ -237,15 +257,27 @@ class Pipeline {
         if (op.timing.pipes & unit::FPQ) {
             load_free_ = at + op.timing.occupancy;
         } else {
-            unit_busy(at, op.timing.occupancy);
+            issues_until(op, at + op.timing.occupancy - 1);
         }
     }
+
+    /// A load whose data are not there when it comes to wr: nothing issues from then on until they are (guide 5.1).
+    struct Hold {
+        std::uint64_t from{~0ull}, until{}, length{};
+        std::uint8_t why{};
+    };
+    static constexpr unsigned kToWrite = 3; ///< stages from iss to wr
+    static constexpr unsigned kMaxHolds = 4;
+    void hold_in_write(std::uint64_t at, std::uint64_t ready, std::uint8_t why);
+    void held(std::uint64_t need);
+    void load_stall(std::uint8_t why, std::uint64_t cycles);
 
     void front_end_stall();
     void issue_late(const cpu::DecodedOp& op, std::uint64_t need);
     void back_end_stall(const cpu::DecodedOp& op, std::uint64_t cycles);
     void execute(const cpu::DecodedOp& op, unsigned latency, unsigned occupancy);
-    void unit_busy(std::uint64_t at, unsigned cycles);
+    /// The operation that has just issued goes on issuing until then.
+    void issues_until(const cpu::DecodedOp& op, std::uint64_t last);
     static std::uint8_t why_of(std::uint32_t slow);
     void slow_store(std::uint64_t at, std::uint64_t ready, std::uint32_t slow);
     void store_buffer_stall(const cpu::DecodedOp& op, std::uint64_t& need);
@@ -277,6 +309,7 @@ class Pipeline {
     std::array<std::uint64_t, cpu::kReadySlots> accumulated_{};
     std::array<std::uint8_t, cpu::kReadySlots> why_{};
     std::array<std::uint64_t, kMaxStoreBuffer> store_buffer_{};
+    std::array<Hold, kMaxHolds> holds_{}; ///< in the order of the loads; unused ones at the end
 };
 
 } // namespace rkperf::cpu_a55

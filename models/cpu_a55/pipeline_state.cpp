@@ -67,6 +67,22 @@ void Pipeline::save(cpu::PipeImage& image, bool inside) const {
     });
     image.set(replays, n);
     for (n = 0; n < params_.store_buffer; ++n) image.put(rel(store_buffer_[(stores_ + n) % kMaxStoreBuffer]));
+    const unsigned holds = image.reserve();
+    n = 0;
+    std::uint64_t moved = 0; // by those that are over
+    for (const Hold& h : holds_) {
+        if (h.from == ~0ull) break;
+        if (h.until <= at && h.from + moved <= at) {
+            moved += h.length;
+            continue;
+        }
+        image.put(h.why);
+        image.put(rel(h.from + moved));
+        image.put(rel(h.until));
+        image.put(h.length);
+        ++n;
+    }
+    image.set(holds, n);
 }
 
 void Pipeline::restore(std::span<const std::uint16_t> words, std::uint64_t at) {
@@ -115,6 +131,14 @@ void Pipeline::restore(std::span<const std::uint16_t> words, std::uint64_t at) {
     }
     chased_ready_ = flags & 4 ? ready_[chased_] : ~0ull;
     for (unsigned n = 0; n < params_.store_buffer; ++n) store_buffer_[(stores_ + n) % kMaxStoreBuffer] = time();
+    holds_.fill({});
+    const unsigned holds = image.get();
+    for (unsigned n = 0; n < holds; ++n) {
+        holds_[n].why = static_cast<std::uint8_t>(image.get());
+        holds_[n].from = at + image.get();
+        holds_[n].until = at + image.get();
+        holds_[n].length = image.get();
+    }
 }
 
 } // namespace rkperf::cpu_a55

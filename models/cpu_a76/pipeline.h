@@ -4,6 +4,7 @@
 // it and the window has room, issued at the first cycle at which its operands are there and one of its ports is free.
 #pragma once
 
+#include "models/cpu/code_cache.h"
 #include "models/cpu/core_base.h"
 #include "models/cpu/decoded_op.h"
 #include "models/cpu/latest.h"
@@ -46,8 +47,8 @@ class Pipeline {
 
     void restart(std::uint64_t cycle);
 
-    void enter_block(unsigned fetches, bool inside) {
-        fetches -= inside && !redirected_; // the rest of what was fetched for the block before
+    void enter_block(unsigned, cpu::BlockPlace place) {
+        const Fetch fetch = fetch_of(place);
         const std::uint64_t at = slots_ / kWidth;
         if (fetch_ > at) {
             stall(cpu::Lane::stall_frontend, fetch_);
@@ -56,10 +57,10 @@ class Pipeline {
             lead_ = lead();
             fetch_ = fetch_at();
         }
-        fetch_ += fetches;
-        // A prediction covers twice the bytes of a fetch; behind a taken branch one begins anew.
-        lead_ += fetches;
-        lead_ = std::min(lead_ - std::min<unsigned>(lead_, redirected_), params_.prediction_lead);
+        fetch_ += fetch.cycles;
+        // A prediction covers the rest of an aligned window of 32 bytes.
+        lead_ += 2 * fetch.cycles;
+        lead_ = std::min(lead_ - std::min(lead_, 2 * fetch.windows), params_.prediction_lead);
         redirected_ = false;
     }
     std::uint64_t fetch_at() const {
@@ -224,6 +225,28 @@ class Pipeline {
         Store store;
         BankUse bank;
     };
+    /// What it takes to fetch a block.
+    struct Fetch {
+        unsigned cycles{}, windows{}; ///< beyond those of the block before that it goes on in
+    };
+    /// Four instructions a cycle from one window, from wherever it is entered.
+    Fetch fetch_of(cpu::BlockPlace place) {
+        constexpr unsigned kWindow32 = 8;
+        const bool enters = redirected_ || place.start() % kWindow32 == 0;
+        const unsigned had = enters ? 0 : left_;
+        const unsigned first = std::min(place.size(), kWindow32 - place.start() % kWindow32);
+        const unsigned second = place.size() - first; // a block does not go beyond its line
+        Fetch f;
+        f.windows = enters + (second != 0);
+        f.cycles = first > had ? (first - had + kWidth - 1) / kWidth : 0;
+        left_ = had + f.cycles * kWidth - first;
+        if (second) {
+            const unsigned more = (second + kWidth - 1) / kWidth;
+            f.cycles += more;
+            left_ = more * kWidth - second;
+        }
+        return f;
+    }
     static bool banks_clash(std::uint64_t a, std::uint64_t b) { return ((a ^ b) & 7) == 0 && a >> 3 != b >> 3; }
     /// The cycle at which a load issued at `issue` gets its bank.
     std::uint64_t bank(const cpu::DecodedOp& op, std::uint64_t issue, std::uint64_t va) {
@@ -329,6 +352,7 @@ class Pipeline {
     std::uint64_t fetch_{};                    ///< cycle at which the next block can be dispatched
     unsigned lead_{};                          ///< half cycles by which the branch predictor is ahead of fetch
     std::uint64_t head_{};                     ///< operations seen
+    unsigned left_{};                          ///< instructions of the last fetch that no block has yet
     bool redirected_{true};                    ///< the next block comes from elsewhere
     std::uint64_t memory_order_{};             ///< no younger access issues before (barriers, acquire)
     std::uint64_t drained_{};                  ///< all stores so far have reached the cache

@@ -10,7 +10,7 @@ namespace {
 
 /// Whose time it is.
 constexpr unsigned kReady = 1, kAccumulated = 2, kBoth = kReady | kAccumulated;
-constexpr unsigned kFusableShift = 3, kInverseShift = 4, kRegisterShift = 5;
+constexpr unsigned kFusableShift = 3, kInverseShift = 4, kRegisterShift = 5, kLeftShift = 12;
 
 } // namespace
 
@@ -31,7 +31,7 @@ void Pipeline::save(cpu::PipeImage& image, bool inside) const {
     const bool fusable = head_ == fusable_head_;
     image.put(
         (waits ? slots_ % kWidth != 0 : slots_ % kWidth) | std::uint64_t{redirected_} << 2 |
-        std::uint64_t{fusable} << kFusableShift |
+        std::uint64_t{fusable} << kFusableShift | std::uint64_t{redirected_ ? 0 : left_} << kLeftShift |
         (fusable ? std::uint64_t{fusable_inverse_} << kInverseShift | std::uint64_t{fusable_} << kRegisterShift : 0));
     // What comes next retires in a later cycle if it is dispatched in one.
     const std::uint64_t retirement = retired() < next ? retired() * kRetireWidth : retire_slots_;
@@ -112,7 +112,8 @@ void Pipeline::restore(std::span<const std::uint16_t> words, std::uint64_t at) {
     slots_ = at * kWidth + front % kWidth;
     redirected_ = front >> 2 & 1;
     fusable_inverse_ = front >> kInverseShift & 1;
-    fusable_ = static_cast<std::uint8_t>(front >> kRegisterShift);
+    fusable_ = static_cast<std::uint8_t>(front >> kRegisterShift & ((1u << (kLeftShift - kRegisterShift)) - 1));
+    left_ = front >> kLeftShift;
     fusable_head_ = front >> kFusableShift & 1 ? head_ : ~std::uint64_t{0};
     retire_slots_ = at * kRetireWidth - kRetireWidth + image.get();
     fetch_ = at - furthest_behind() + image.get();

@@ -245,8 +245,53 @@ TEST_CASE("the return stack gives addresses back in reverse and forgets the olde
     // Targets: unknown at first, then in the nearest table.
     CHECK(b.resolve(InsnKind::branch_immed, 0x2000, true, 0x3000).bubble == 3);
     CHECK(b.resolve(InsnKind::branch_immed, 0x2000, true, 0x3000).bubble == 0);
-    CHECK(b.resolve(InsnKind::branch_immed, 0x2010, true, 0x3000).bubble == 3); // takes the nano slot
+    for (std::uint64_t i = 1; i <= 4; ++i) // take the places of the nearest
+        CHECK(b.resolve(InsnKind::branch_immed, 0x2000 + 4 * i, true, 0x3000).bubble == 3);
     CHECK(b.resolve(InsnKind::branch_immed, 0x2000, true, 0x3000).bubble == 1);
+}
+
+namespace {
+
+/// Cycles of each branch in a chain of so many, so many bytes apart, that is gone through again and again.
+double cycles_of_chain(const PredictorParams& params, unsigned branches, unsigned spacing) {
+    BranchPredictor b(params);
+    constexpr unsigned kRounds = 6, kWarm = 4;
+    std::uint64_t cycles = 0;
+    for (unsigned round = 0; round < kRounds; ++round)
+        for (unsigned i = 0; i < branches; ++i) {
+            const std::uint64_t pc = 0x400000 + std::uint64_t{i} * spacing, next = pc + spacing;
+            const unsigned bubble =
+                b.resolve(a64::InsnKind::branch_immed, pc, true, i + 1 < branches ? next : 0x400000).bubble;
+            if (round >= kWarm) cycles += 1 + bubble;
+        }
+    return static_cast<double>(cycles) / branches / (kRounds - kWarm);
+}
+
+} // namespace
+
+TEST_CASE("chains of branches take as long as on a Neoverse N1") {
+    // given a BTB like that of the Cortex-A76
+    PredictorParams p = kSmallPredictor;
+    p.nano_btb = 16;
+    p.micro_btb = 64;
+    p.main_btb_sets = 1024;
+    p.main_btb_ways = 6;
+    p.main_bubble = p.main_choice = 1;
+    p.decode_bubble = 4;
+    // then one of 16 takes a cycle each, one of 80 two, and longer ones what the windows of 32 bytes make of them (measured:
+    // J. Jia, "ARM Neoverse N1 BTB", 2025)
+    for (const unsigned spacing : {4u, 8u, 16u, 32u, 64u, 128u}) {
+        CAPTURE(spacing);
+        CHECK(cycles_of_chain(p, 16, spacing) == 1);
+        CHECK(cycles_of_chain(p, 80, spacing) == Approx(2).margin(0.01));
+    }
+    CHECK(cycles_of_chain(p, 1000, 4) == Approx(5).margin(0.01));
+    CHECK(cycles_of_chain(p, 4000, 8) == Approx(2.75).margin(0.01));
+    CHECK(cycles_of_chain(p, 8192, 8) == Approx(5).margin(0.01));
+    CHECK(cycles_of_chain(p, 6000, 16) == Approx(2.5).margin(0.01));
+    CHECK(cycles_of_chain(p, 6144, 32) == Approx(2).margin(0.01));
+    CHECK(cycles_of_chain(p, 3072, 64) == Approx(2).margin(0.01));
+    CHECK(cycles_of_chain(p, 4200, 64) == Approx(5).margin(0.5));
 }
 
 } // namespace

@@ -19,11 +19,12 @@ class PipeImages {
   public:
     PipeImages(cpu::TimingOf timing_of, const Params& params) : params_(params) {
         // MUL, ADD, SUBS, CSEL, MADD, UDIV, FADD, FMUL, FMADD, FDIV, LDR, LDP, LDR post-index, LDR of 128 bits, STR, STP, AESE,
-        // AESMC, MOV, PRFM for the L1 and for the L2
+        // AESMC, MOV, PRFM for the L1 and for the L2, ADD with a shift, UBFX, LDP of words, LDP post-index
         for (std::uint32_t raw :
              {0x9b037c41u, 0x8b030021u, 0xf1000442u, 0x9a820020u, 0x9b031041u, 0x9ac20820u, 0x1e622820u,
               0x1e620820u, 0x1f420c20u, 0x1e621820u, 0xf9400023u, 0xa9400c22u, 0xf8408424u, 0x3dc00023u,
-              0xf9000022u, 0xa9000c22u, 0x4e284820u, 0x4e286800u, 0xd2800021u, 0xf9800020u, 0xf9800022u})
+              0xf9000022u, 0xa9000c22u, 0x4e284820u, 0x4e286800u, 0xd2800021u, 0xf9800020u, 0xf9800022u,
+              0x8b020c21u, 0xd3432c22u, 0x29400c22u, 0xa8c10c22u})
             ops_.push_back(cpu::make_op(raw, timing_of));
         branch_ = cpu::make_op(0x54ffffa1u, timing_of); // B.NE
     }
@@ -84,7 +85,7 @@ class PipeImages {
         Pipe pipe(stalls, params_);
         pipe.restart(10000);
         for (unsigned n = 0; n < 20000; ++n) {
-            run(pipe, random());
+            run(pipe, random(), false);
             const std::uint64_t generous = pipe.ceiling(), least = pipe.least_ceiling(~std::uint64_t{0});
             // What is enough already need not be told any nearer.
             const std::uint64_t enough = pipe.present() + random() % 300;
@@ -92,8 +93,9 @@ class PipeImages {
             REQUIRE(told <= least);
             REQUIRE((told == least || told >= enough));
             std::uint64_t cycles = cpu::most_cycles(branch_);
-            pipe.enter_block(1 + random() % 3, random() & 1);
-            for (unsigned left = random() % 4; left; --left) {
+            const unsigned size = 1 + random() % 4, start = random() % 12;
+            pipe.enter_block(1 + random() % 3, {start, size});
+            for (unsigned left = size - 1; left; --left) {
                 const cpu::DecodedOp& op = ops_[random() % ops_.size()];
                 place(pipe, op, random() | 1);
                 cycles += cpu::most_cycles(op);
@@ -107,7 +109,8 @@ class PipeImages {
   private:
     void begin(Pipe& pipe, std::mt19937& random) {
         if (random() % 8 == 0) pipe.fetch_stall(pipe.fetch_at() + random() % 20, cpu::Lane::stall_frontend_cache);
-        pipe.enter_block(1 + random() % 3, random() & 1);
+        const unsigned start = random() % 16, size = 1 + random() % (16 - start);
+        pipe.enter_block(1 + random() % 3, {start, size});
     }
     void place_some(Pipe& pipe, std::mt19937& random) {
         for (unsigned n = random() % 12; n; --n) place(pipe, ops_[random() % ops_.size()], random());
