@@ -424,7 +424,17 @@ void CoreBase::yield() {
         sc_core::wait(to_sc_time(horizon - global));
     }
     if (held()) stand_still();
-    quantum_end_ = std::max(horizon + quantum_, now() + Picoseconds(1));
+    const Picoseconds ahead = now() < shares_until_ ? std::min(quantum_, kCloseQuantum) : quantum_;
+    quantum_end_ = std::max(horizon + ahead, now() + Picoseconds(1));
+}
+
+void CoreBase::share_line(std::uint64_t cycle) {
+    const Picoseconds at = clock_.time_of(Cycles(cycle));
+    shares_until_ = at + quantum_ + quantum_;
+    const Picoseconds end = at + std::min(quantum_, kCloseQuantum);
+    if (end >= quantum_end_) return;
+    quantum_end_ = end;
+    stop_soon();
 }
 
 void CoreBase::stand_still() {

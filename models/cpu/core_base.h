@@ -268,6 +268,11 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     }
     std::uint64_t cycle_of(const Source& s) const { return cycle_of(s.source->next_deadline(), s.next); }
     bool due(const Source& s) const { return cycle_of(s) <= cycle_; }
+    /// A program's access took a line, or the right to write it, from another core. What two cores do by turns must not wait for
+    /// quanta to end: for two quanta, in which others that were ahead come near, the core runs ahead by no more than it takes a
+    /// line to go from core to core.
+    void share_line(std::uint64_t cycle);
+    static constexpr Picoseconds kCloseQuantum{50'000};
     bool quantum_due() const { return cycle_of(quantum_end_, quantum_moment_) <= cycle_; }
     bool irq_due() const { return irq_level_ && cycle_of(irq_when_, irq_moment_) <= cycle_; }
     void clock_changed();
@@ -400,6 +405,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
 
     Picoseconds quantum_{};
     Picoseconds quantum_end_{};
+    Picoseconds shares_until_{}; ///< until then it keeps close to the others (share_line)
     bool irq_level_{};
     Picoseconds irq_when_{};
     mutable Moment quantum_moment_, irq_moment_; ///< of quantum_end_ and irq_when_

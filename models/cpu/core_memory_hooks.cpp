@@ -56,6 +56,7 @@ std::uint8_t* CoreBase::access_line(PhysAddr pa, unsigned bytes, mem::Access kin
         }
     } else {
         const mem::Timing t = memory_.access(pa, kind, now, &line, bytes);
+        if (t.level == mem::Level::peer) share_line(now);
         mem_ready_ = std::max(mem_ready_, t.ready);
         if (t.ready > now) line = nullptr; // still on its way: the next access asks again how long
         if (t.level != mem::Level::l1) state_->mem.slow |= slow::cache_miss;

@@ -65,23 +65,26 @@ CoreMemoryParams cortex_a76_memory() {
     p.to_dsu = 17;                // M: L3 18 ns load-to-use with an L1 TLB miss
     p.bus_read_beat = 32;         // DSU TRM: 256-bit read and write paths of the big cores
     p.bus_write_beat = 32;
-    p.bus_read_interval_ps = 3300;  // M: LDP read 18.3 GB/s; eight chains in the L3 3.75 ns per line
+    p.bus_read_interval_ps = 2100;  // as writes: the paths are as wide; eight chains in the L3 wait for one slice of it
     p.bus_write_interval_ps = 2100; // M: memset 29.5 GB/s
     p.l1i_next_lines = 2;           // est.
-    p.prefetch = {.streams = 8,
-                  .confirm = 2,
-                  .l1_ahead = 12,
-                  .l2_ahead = 44,
-                  .l3_ahead = 0,
-                  .in_flight = 96,       // AnandTech 12785: 46 from the L2, and those to the L1D
-                  .asked_for = 46,       // AnandTech 12785
-                  .crosses_pages = true, // TRM: by virtual address; the rest est.
-                  .l1_ahead_down = 12,
-                  .apart_differs = true,
-                  .l1_ahead_apart = 4,   // est.
-                  .l2_ahead_apart = 12}; // M: a walk by seven lines takes 22.6 cycles a step, and 2.1 L2D_CACHE
-    // M: a walk by seven lines (docs/fidelity.md) counts 1.00 L1D_CACHE a step, its table walks apart, and 0.42 L1D_CACHE_REFILL:
-    // with this 0.39, without 0. The N1's guide has walks among the accesses of the L2.
+    p.prefetch = {
+        .streams = 8,
+        .confirm = 2,
+        .l1_ahead = 12,
+        .l2_ahead = 30, // M: memchr reads 15.9 GB/s and LDP 17.2 (medians of five boards), with the slots below
+        .l3_ahead = 0,
+        .in_flight = 72,       // AnandTech 12785: 46 from the L2, and those to the L1D. M: more latency, less bandwidth
+        .asked_for = 46,       // AnandTech 12785
+        .crosses_pages = true, // TRM: by virtual address; the rest est.
+        .l1_ahead_down = 12,
+        .apart_differs = true,
+        // M: a walk by seven lines takes 22.6 cycles a step, and counts two L2D_CACHE_REFILL a page and 0.42
+        // L1D_CACHE_REFILL a step (docs/fidelity.md).
+        .l1_ahead_apart = 10,
+        .l2_ahead_apart = 4};
+    // M: the same walk counts 1.00 L1D_CACHE a step, its table walks apart, and 0.42 L1D_CACHE_REFILL: with this 0.3,
+    // without 0. The N1's guide has walks among the accesses of the L2.
     p.walks_skip_l1d = true;
     p.late_prefetch_is_refill = true;
     // TRM A6.2.6: a high proportion of stores that hit ends it; how high, est.

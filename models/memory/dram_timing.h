@@ -48,7 +48,7 @@ inline constexpr DramTiming kLpddr4x2112{
     .idle_close = 200000,
     .write_queue = 300000,
     .controller = 9000,
-    .turnaround = 5000, // M: copies reach 24 GB/s in all where writes alone reach 30
+    .turnaround = 7000, // M: copies reach 24 GB/s in all where writes alone reach 30
 };
 
 /// LPDDR5 at 2736 MHz (5472 MT/s), JESD209-5. Boards with it show about 11 ns more latency than LPDDR4X ones (128 MiB:

@@ -114,7 +114,7 @@ std::uint64_t Dsu::read_shared(const Request& r, DsuExtension& x) {
         const SnoopResult s = caches_[source]->snoop(r.pline, SnoopKind::downgrade, true);
         put(r.pline, s.dirty, r.looked_up, std::max(e.standing, Standing::asked), true);
         x.level = Level::peer;
-        return r.looked_up + snoop_ps_;
+        return pass_on(r, in_turn(r));
     }
     e.holders = r.bit;
     e.owner = static_cast<std::int16_t>(r.port);
@@ -129,6 +129,19 @@ std::uint64_t Dsu::read_shared(const Request& r, DsuExtension& x) {
         x.level = Level::dram;
     }
     return done;
+}
+
+/// When a request for a line that others have can be served: one after the other, so that what a core writes reaches nobody
+/// before the line is its own.
+std::uint64_t Dsu::in_turn(const Request& r) const {
+    const Passage& p = passages_[r.pline % kPassages];
+    const bool waits = p.pline == r.pline && r.looked_up < p.done && p.done - r.looked_up < kLagPs;
+    return waits ? p.done : r.looked_up;
+}
+
+std::uint64_t Dsu::pass_on(const Request& r, std::uint64_t at) {
+    passages_[r.pline % kPassages] = {.pline = r.pline, .done = at + snoop_ps_};
+    return at + snoop_ps_;
 }
 
 Dsu::Snooped Dsu::invalidate_others(const Request& r, bool want_data) {
@@ -154,11 +167,10 @@ std::uint64_t Dsu::take_unique(const Request& r, DsuExtension& x, bool with_data
     const bool owned_elsewhere =
         before && before->owner != Directory::kNone && before->owner != static_cast<std::int32_t>(r.port);
     const Snooped s = invalidate_others(r, with_data && (owned_elsewhere || !l));
-    std::uint64_t done = r.looked_up + (s.any ? snoop_ps_ : response_ps_);
-    if (with_data) {
-        if (s.any && (s.from_owner || !l)) {
-            x.level = Level::peer;
-        } else if (l) {
+    std::uint64_t done = s.any ? pass_on(r, in_turn(r)) : r.looked_up + response_ps_;
+    if (s.any) x.level = Level::peer;
+    if (with_data && !(s.any && (s.from_owner || !l))) {
+        if (l) {
             done = std::max(s.any ? done : 0, l3_data_ready(r));
         } else {
             done = dram(r.pline, tlm::TLM_READ_COMMAND, r.looked_up + p_.memory_request_ps) + p_.memory_return_ps;
@@ -176,12 +188,12 @@ std::uint64_t Dsu::take_unique(const Request& r, DsuExtension& x, bool with_data
     return done;
 }
 
-/// What a line that is asked for, and is in the L3 if not null, will come back with; `known`: of the cores' copies. What a
-/// prefetcher takes is part of a stream, what was brought ahead is used for the first time, and a core that asks to write
-/// what it has does not use the L3: none has proved worth its place. Est.: the policy is not published.
+/// What a line that is asked for, and is in the L3 if not null, will come back with; `known`: of the cores' copies. What was
+/// brought ahead is used for the first time, and a core that asks to write what it has does not use the L3: neither has proved
+/// worth its place. Est.: the policy is not published. M: what a prefetcher takes is used like what a load takes (of a walk
+/// through 16 MiB with a prefetcher before it 0.136 hit, docs/fidelity.md).
 Standing Dsu::use(const CacheLine* l, Standing known, const DsuExtension& x) {
     const Standing before = l ? std::max(known, standing(*l)) : known;
-    if (x.prefetch) return before;
     if (!l || x.kind == DsuKind::upgrade) return std::max(before, Standing::asked);
     return before == Standing::ahead ? Standing::asked : Standing::reused;
 }

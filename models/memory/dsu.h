@@ -14,6 +14,7 @@
 
 #include <tlm_utils/simple_initiator_socket.h>
 #include <tlm_utils/simple_target_socket.h>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <systemc>
@@ -33,7 +34,8 @@ struct DsuParams {
     unsigned request{6};        ///< core port to tags and snoop filter
     unsigned data{11};          ///< L3 data array and back to the core port
     unsigned response{4};       ///< an answer without data
-    unsigned snoop{30};         ///< another core's caches, and its data to the requester's port; est.
+    unsigned snoop{
+        45}; ///< another core's caches, and its data to the requester's port; M: docs/fidelity.md, *From core to core*
     std::uint64_t memory_request_ps{26'000}; ///< L3 miss to the memory controller
     std::uint64_t memory_return_ps{26'000};  ///< memory controller to the core port
     unsigned prefetches{32};                 ///< L3 prefetches in flight; est.
@@ -78,6 +80,10 @@ class Dsu : public sc_core::sc_module {
     struct Snooped {
         bool any{}, dirty{}, from_owner{};
     };
+    /// A line that went from core to core.
+    struct Passage {
+        std::uint64_t pline{~0ull}, done{};
+    };
     struct L3Fill {
         std::uint64_t pline{~0ull}, begun{}, ready{};
     };
@@ -91,6 +97,8 @@ class Dsu : public sc_core::sc_module {
     std::uint64_t clean(const Request& r, DsuExtension& x);
     std::uint64_t prefetch(const Request& r, DsuExtension& x);
 
+    std::uint64_t in_turn(const Request& r) const;
+    std::uint64_t pass_on(const Request& r, std::uint64_t at);
     Snooped invalidate_others(const Request& r, bool want_data);
     std::uint64_t l3_data_ready(const Request& r) const;
     /// Puts a line into the L3; true if it was written there: it was not there yet, or is dirty. One that need not be there
@@ -111,6 +119,10 @@ class Dsu : public sc_core::sc_module {
     std::vector<SnoopPort*> caches_;
     std::vector<SlotCalendar> slices_;
     std::vector<L3Fill> prefetches_;
+    static constexpr unsigned kPassages = 64;
+    static constexpr std::uint64_t kLagPs =
+        300'000; ///< of a core that others run ahead of, at most, for it to wait for them
+    std::array<Passage, kPassages> passages_{}; ///< the last ones, by line
     tlm::tlm_generic_payload dram_payload_;
     unsigned char buffer_[kLineSize]{};
     tlm::tlm_response_status dram_status_{};

@@ -33,7 +33,6 @@ struct DsuExtension : tlm::tlm_extension<DsuExtension> {
     // request
     DsuKind kind{};
     bool dirty{};              ///< clean, clean_invalidate: the core hands dirty data over
-    bool prefetch{};           ///< read_shared: a prefetcher asks, or a prefetch instruction
     std::uint64_t next{~0ull}; ///< a line that the core will write out next; only lets the host get ready
     // answer
     Level level{Level::l3};                              ///< where data came from: l3, peer, dram

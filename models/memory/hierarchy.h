@@ -19,6 +19,8 @@
 //   not counted here MEM_ACCESS*, LD/ST_*, STALL_*; and what the core's own fast paths do: a hit in a64::MemPort::lines
 //                    owes L1D_CACHE, L1D_CACHE_RD/_WR, L1D_TLB, L1D_TLB_RD/_WR; a block executed without
 //                    translate_fetch and access(fetch) owes L1I_TLB and L1I_CACHE.
+//   L2D_CACHE_REFILL every request of an L1 that brings a line from outside the core, its prefetches and PRFM into the L1D
+//                    included; not what is fetched for the L2 alone, by its prefetcher or by PRFM (Arm's event lists)
 //   constant 0       REMOTE_ACCESS, REMOTE_ACCESS_RD (one socket), L2D_CACHE_REFILL_PREFETCH (private L2),
 //                    L1D_CACHE_ALLOCATE (neither core has it).
 //
@@ -38,6 +40,8 @@
 #include <tlm>
 
 namespace rkperf::mem {
+
+inline constexpr unsigned kLinesPerPageShift = kPageShift - kLineShift;
 
 enum class Replacement : std::uint8_t {
     lru,
@@ -66,7 +70,8 @@ struct PrefetchParams {
     /// Streams of loads follow virtual addresses over pages; others, and streams of stores, end with their physical page.
     bool crosses_pages{};
     unsigned l1_ahead_down{}; ///< l1_ahead of descending streams
-    /// Streams whose lines are no neighbours are followed in their own way: so many strides ahead, and not into the L3.
+    /// Streams whose lines are no neighbours are followed in their own way: so many strides ahead into the L1D, into the L2 so
+    /// many beyond those within a page (Prefetcher::run_on_in_page), and not into the L3.
     bool apart_differs{};
     unsigned l1_ahead_apart{}, l2_ahead_apart{};
 };

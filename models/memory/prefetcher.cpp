@@ -51,18 +51,36 @@ bool Prefetcher::train(std::uint64_t pline, bool instruction, Plan& plan) {
     const bool apart = p_.apart_differs && !neighbours(s.stride);
     plan.l1 = run_ahead(s, s.done_l1, apart ? p_.l1_ahead_apart : s.stride < 0 ? p_.l1_ahead_down : p_.l1_ahead);
     s.done_l2 = std::max(s.done_l2, s.done_l1);
-    plan.l2 = run_ahead(s, s.done_l2, apart ? p_.l2_ahead_apart : p_.l2_ahead);
+    if (apart) {
+        plan.l2 = run_on_in_page(s);
+        return plan.l1.count + plan.l2.count != 0;
+    }
+    plan.l2 = run_ahead(s, s.done_l2, p_.l2_ahead);
     s.done_l3 = std::max(s.done_l3, s.done_l2);
-    plan.l3 = run_ahead(s, s.done_l3, apart ? 0 : p_.l3_ahead);
+    plan.l3 = run_ahead(s, s.done_l3, p_.l3_ahead);
     return plan.l1.count + plan.l2.count + plan.l3.count != 0;
 }
 
 Prefetcher::Batch Prefetcher::run_ahead(const Stream& s, unsigned& done, unsigned ahead) const {
     if (done >= ahead) return {};
     const unsigned n = std::min(ahead - done, p_.per_trigger);
-    const Batch b{s.last + static_cast<std::uint64_t>(s.stride * static_cast<std::int64_t>(done + 1)), s.stride, n};
+    const Batch b{s.line(done + 1), s.stride, n};
     done += n;
     return b;
+}
+
+Prefetcher::Batch Prefetcher::run_on_in_page(Stream& s) const {
+    const auto page = [&s](unsigned ahead) { return s.line(ahead) >> kLinesPerPageShift; };
+    const std::uint64_t here = page(s.done_l1);
+    if (s.done_l1 == 0 || page(s.done_l1 - 1) != here) {
+        s.done_l2 = s.done_l1;
+        return {};
+    }
+    const Batch b{s.line(s.done_l2 + 1), s.stride, 0};
+    unsigned n = 0;
+    while (n < p_.per_trigger && s.done_l2 + n - s.done_l1 < p_.l2_ahead_apart && page(s.done_l2 + n + 1) == here) ++n;
+    s.done_l2 += n;
+    return {b.first, b.stride, n};
 }
 
 } // namespace rkperf::mem

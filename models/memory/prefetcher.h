@@ -36,10 +36,17 @@ class Prefetcher {
         unsigned done_l1{}, done_l2{}, done_l3{}; ///< strides ahead of `last` already asked for
         std::uint64_t stamp{};
         bool valid{};
+
+        std::uint64_t line(unsigned ahead) const {
+            return last + static_cast<std::uint64_t>(stride * static_cast<std::int64_t>(ahead));
+        }
     };
     static void step(unsigned& done) { done -= done != 0; }
     static bool neighbours(std::int64_t stride) { return stride >= -1 && stride <= 1; }
     Batch run_ahead(const Stream& s, unsigned& done, unsigned ahead) const;
+    /// The L2's own part of a stream of lines that are no neighbours: it sees physical addresses, so it begins with the second
+    /// line that the L1's part asks for in a page, and ends with the page.
+    Batch run_on_in_page(Stream& s) const;
 
     PrefetchParams p_;
     std::vector<Stream> streams_;

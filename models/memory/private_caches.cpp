@@ -11,7 +11,6 @@ namespace ev = pmu_event;
 namespace {
 
 constexpr unsigned kFetchesInFlight = 4;
-constexpr unsigned kLinesPerPageShift = kPageShift - kLineShift;
 constexpr std::uint64_t kLinesPerPageMask = (1u << kLinesPerPageShift) - 1;
 
 std::uint64_t line_address(std::uint64_t pline) { return pline << kLineShift; }
@@ -305,12 +304,12 @@ Timing PrivateCaches::upgrade(CacheLine& l, std::uint64_t now) {
     const std::uint64_t start = std::max(now, slot.ready);
     count_l2_write();
     const std::uint64_t ready = own(l.pline, DsuKind::upgrade, start);
-    mshrs_.occupy(slot, l.pline, ready, Level::l3);
+    mshrs_.occupy(slot, l.pline, ready, x_.level);
     if (CacheLine* l2 = l2_.find(l.pline)) l2->state = State::exclusive;
     l.state = State::modified;
     l.prefetched = false;
     l.stamp = tick();
-    return {.ready = ready, .level = Level::l3};
+    return {.ready = ready, .level = x_.level};
 }
 
 CacheLine& PrivateCaches::allocate_l1d(std::uint64_t pline, State state, std::uint64_t now) {
@@ -508,10 +507,8 @@ PrivateCaches::Fill PrivateCaches::from_l2(std::uint64_t pline, Into who, bool u
         // A fetch of a line that the L1D holds, and so the exclusive L2 does not.
         return {.ready = start + p_.l2_hit, .level = Level::l2, .state = c->state};
     }
-    if (why == For::demand) {
-        count(ev::L2D_CACHE_REFILL);
-        count(ev::L2D_CACHE_REFILL_RD);
-    }
+    count(ev::L2D_CACHE_REFILL);
+    count(ev::L2D_CACHE_REFILL_RD);
     const DsuKind kind = unique ? DsuKind::read_unique : DsuKind::read_shared;
     if (!stays) return from_dsu(pline, kind, why, start);
     CacheLine& place = l2_victim(pline);
@@ -524,7 +521,6 @@ PrivateCaches::Fill PrivateCaches::from_l2(std::uint64_t pline, Into who, bool u
 
 PrivateCaches::Fill PrivateCaches::from_dsu(std::uint64_t pline, DsuKind kind, For why, std::uint64_t start) {
     x_.kind = kind;
-    x_.prefetch = why == For::prefetch;
     const std::uint64_t ready = start + p_.to_dsu + dsu_.transact(x_, pline, start + p_.to_dsu / 2);
     count(ev::L3D_CACHE);
     count(ev::L3D_CACHE_RD);
@@ -541,7 +537,6 @@ PrivateCaches::Fill PrivateCaches::from_dsu(std::uint64_t pline, DsuKind kind, F
 
 std::uint64_t PrivateCaches::own(std::uint64_t pline, DsuKind kind, std::uint64_t start) {
     x_.kind = kind;
-    x_.prefetch = false;
     return start + p_.to_dsu + dsu_.transact(x_, pline, start + p_.to_dsu / 2);
 }
 

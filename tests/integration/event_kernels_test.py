@@ -174,9 +174,9 @@ EXPECTED = {
                 "L3D_CACHE_REFILL_PREFETCH": SOME},
     # A board's A76 counts in each round 0.418 refills, 1.000 look-ups of the L1D, 2.10 of the L2 (0.1 of them walks), 0.996
     # reads from the L3, 0.864 of them from memory, 0.1094 L1 TLB refills, and 0.0975 walks, the L2 TLB keeping some.
-    "walk_by_seven": {"LD_SPEC": 1, "L1D_CACHE": {"a55": (1, 1.2), "a76": 1}, "L1D_CACHE_REFILL": {"a55": (0.1, 0.3), "a76": (0.3, 0.5)},
-                      "L2D_CACHE": (2, 2.2), "L2D_CACHE_RD": {"a55": (1, 1.2), "a76": (2, 2.2)}, "LL_CACHE_RD": (0.95, 1.05),
-                      "LL_CACHE_MISS_RD": {"a55": (0, 0.05), "a76": (0.8, 1.1)}, "L1D_TLB_REFILL": (0.109, 0.11),
+    "walk_by_seven": {"LD_SPEC": 1, "L1D_CACHE": {"a55": (1, 1.2), "a76": 1}, "L1D_CACHE_REFILL": {"a55": (0.1, 0.3), "a76": (0.2, 0.5)},
+                      "L2D_CACHE": (1.8, 2.2), "L2D_CACHE_RD": {"a55": (1, 1.2), "a76": (1.8, 2.2)}, "LL_CACHE_RD": (0.95, 1.05),
+                      "L2D_CACHE_REFILL": {"a55": (0.9, 1.1), "a76": (0.2, 0.25)}, "LL_CACHE_MISS_RD": {"a55": (0, 0.05), "a76": (0.8, 1.1)}, "L1D_TLB_REFILL": (0.109, 0.11),
                       "DTLB_WALK": (0.09, 0.11), "STALL_BACKEND": SOME},
     "clean_lines": {"L1D_CACHE_WB": ABOUT_ONE, "L1D_CACHE_WB_CLEAN": ABOUT_ONE, "L1D_CACHE_INVAL": ABOUT_ONE,
                     "L1D_CACHE_WB_VICTIM": (0, 0.01)},

@@ -29,5 +29,6 @@ int bandwidth(int argc, char** argv);
 int instructions(int argc, char** argv);
 int compute(int argc, char** argv);
 int strided_walk(int argc, char** argv);
+int core_to_core(int argc, char** argv);
 
 #endif

@@ -62,11 +62,18 @@ int main(int argc, char** argv) {
         const char* name;
         int (*run)(int argc, char** argv);
     } parts[] = {
-        {"ramlat", ramlat},   {"random-read", random_read},   {"bandwidth", bandwidth}, {"instructions", instructions},
-        {"compute", compute}, {"strided-walk", strided_walk},
+        {"ramlat", ramlat},
+        {"random-read", random_read},
+        {"bandwidth", bandwidth},
+        {"instructions", instructions},
+        {"compute", compute},
+        {"strided-walk", strided_walk},
+        {"core-to-core", core_to_core},
     };
     for (size_t i = 0; argc > 1 && i < sizeof(parts) / sizeof(*parts); i++)
         if (!strcmp(argv[1], parts[i].name)) return parts[i].run(argc - 2, argv + 2);
-    fprintf(stderr, "usage: calibrate ramlat|random-read|bandwidth|instructions|compute|strided-walk [ARGUMENT]...\n");
+    fprintf(
+        stderr,
+        "usage: calibrate ramlat|random-read|bandwidth|instructions|compute|strided-walk|core-to-core [ARGUMENT]...\n");
     return 2;
 }

@@ -150,6 +150,29 @@ TEST_CASE("false sharing moves a line to and fro, separate lines stay", "[memory
     CHECK(m[0].total(ev::L3D_CACHE_REFILL) == 2); // only the first touches came from memory
 }
 
+TEST_CASE("a line goes from core to core one after the other", "[memory][dsu][mesi]") {
+    Machine& m = stock.take("trio");
+    // Given a line that two cores share, and all at the same time
+    const PhysAddr line(0x20'0000);
+    m[0].go(line);
+    m[1].go(line);
+    const std::uint64_t cycle = m[2].cycle = m[1].cycle = m[0].cycle = std::max(m[0].cycle, m[1].cycle) + 1000;
+    // When one writes it, and then another reads and a third writes it, none of which the first's time has passed for
+    const std::uint64_t own = m[0].go(line, Access::store);
+    CHECK(m[0].last.level == Level::peer); // another core gave up its right to it
+    const std::uint64_t read = m[1].go(line);
+    const std::uint64_t taken = m[2].go(line, Access::store);
+    // Then each has to wait for those before it.
+    CHECK(own > 40);
+    CHECK(read > own + 40);
+    CHECK(taken > read + 40);
+    CHECK(taken < 4 * own);
+    // A core that lags far behind finds it at once.
+    m[1].cycle = cycle - 1000;
+    CHECK(m[1].go(line) <= own + 20);
+    check_line(m, line);
+}
+
 TEST_CASE("cache maintenance reaches the other cores' copies", "[memory][dsu][maintenance]") {
     Machine& m = stock.take("pair");
     const PhysAddr a(0x20'0000);
@@ -293,6 +316,7 @@ int sc_main(int argc, char** argv) {
     DsuParams small_l3;
     small_l3.l3 = {8 * 1024, 2, 64};
     stock.add("pair", 8, make({a76(), a76()}));
+    stock.add("trio", 1, make({a76(), a76(), a76()}));
     stock.add("quad", 1, make({a55(), a55(), a76(), a76()}));
     stock.add("prefetch", 1, make({a55_full}));
     stock.add("small", 1, make({shrink(a55()), shrink(a76()), shrink(a55()), shrink(a76())}, small_l3));

@@ -212,6 +212,15 @@ TEST_CASE("one core's reading is bound by its own path, eight cores' by the DRAM
     CHECK(together < 33.8);
 }
 
+TEST_CASE("what one core reads is bound by its requests in flight: the more latency, the less bandwidth",
+          "[memory][bandwidth]") {
+    const double near = stream_gbs(stock.take("near"), {0}, 20, 8 << 20, Access::load, 64);
+    const double far = stream_gbs(stock.take("far"), {0}, 20, 8 << 20, Access::load, 64);
+    UNSCOPED_INFO("A76 read " << near << " GB/s, from a memory 20 ns further away " << far << " GB/s");
+    CHECK(far < 0.95 * near); // boards with 116 and 134 ns of latency: 19.3 and 14.3 GB/s
+    CHECK(far > 0.7 * near);
+}
+
 TEST_CASE("one core fills memory faster than it reads it", "[memory][bandwidth][stream]") {
     const double big = stream_gbs(stock.take("octa"), {4}, 20, 8 << 20, Access::store, 16);
     const double little = stream_gbs(stock.take("octa"), {0}, 4, 8 << 20, Access::store, 16);
@@ -232,6 +241,12 @@ int sc_main(int argc, char** argv) {
     stock.add("octa", 4, [&](const std::string& n) {
         return std::make_unique<Machine>(
             n, std::vector{a55_full, a55_full, a55_full, a55_full, a76_full, a76_full, a76_full, a76_full});
+    });
+    DramTiming far = kLpddr4x2112;
+    far.controller += 20'000;
+    stock.add("near", 1, [&](const std::string& n) { return std::make_unique<Machine>(n, std::vector{a76_full}); });
+    stock.add("far", 1, [&](const std::string& n) {
+        return std::make_unique<Machine>(n, std::vector{a76_full}, DsuParams{}, far);
     });
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
     return run_catch(argc, argv);

@@ -186,8 +186,37 @@ TEST_CASE("a walk by several lines may be led less far ahead than neighbouring l
         return ahead;
     };
     using Ahead = std::array<std::int64_t, 3>;
-    CHECK(furthest(1000, 7) == (p.apart_differs ? Ahead{1, 3, 0} : Ahead{2, 9, 19}));
+    CHECK(furthest(1000, 7) == (p.apart_differs ? Ahead{1, 4, 0} : Ahead{2, 9, 19}));
     CHECK(furthest(5000, 1) == Ahead{2, 9, 19});
+}
+
+TEST_CASE("of a walk by several lines the L2 fetches on from the second line in a page to its end",
+          "[memory][prefetch]") {
+    PrefetchParams p{.streams = 2, .confirm = 2, .per_trigger = 2, .in_flight = 8, .apart_differs = true};
+    p.l1_ahead_apart = 3;
+    p.l2_ahead_apart = 2;
+    Prefetcher f(p);
+    // Given a walk by ten lines from the beginning of a page of 64, which the L1's part leads by three steps
+    for (std::uint64_t line = 640; line <= 670; line += 10) {
+        Prefetcher::Plan plan;
+        f.train(line, false, plan);
+    }
+    const auto train = [&f](std::uint64_t line) {
+        Prefetcher::Plan plan;
+        REQUIRE(f.train(line, false, plan));
+        REQUIRE(plan.l1.count == 1);
+        CHECK(plan.l1.first == line + 30);
+        return plan.l2;
+    };
+    // When that comes to the next page, at 704, then the L2 waits for its second line
+    CHECK(train(680).count == 0);                // 710
+    const Prefetcher::Batch second = train(690); // 720
+    CHECK(second.first == 730);
+    CHECK(second.count == 2);
+    CHECK(train(700).first == 750); // 730
+    // and asks for nothing behind the page's last, 760.
+    CHECK(train(710).first == 760); // 740
+    CHECK(train(720).count == 0);   // 750
 }
 
 TEST_CASE("prefetch instructions lead a stream of neighbours on, not a walk by several lines", "[memory][prefetch]") {

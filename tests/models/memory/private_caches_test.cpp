@@ -284,8 +284,8 @@ TEST_CASE("next lines are prefetched into the L1I within a page", "[memory][l1i]
     CHECK(f.go(0x1040, Access::fetch).level == Level::l1);
     CHECK(f.go(0x1080, Access::fetch).level == Level::l1);
     CHECK(f.total(ev::L1I_CACHE_REFILL) == 1);
-    CHECK(f.total(ev::L2D_CACHE_RD) == 5);     // two lines ahead of the third
-    CHECK(f.total(ev::L2D_CACHE_REFILL) == 1); // prefetches are not counted
+    CHECK(f.total(ev::L2D_CACHE_RD) == 5);                             // two lines ahead of the third
+    CHECK(f.total(ev::L2D_CACHE_REFILL) == f.total(ev::L3D_CACHE_RD)); // the L1I asks, for itself
     f.cycle += 1000;
     f.go(0x2fc0, Access::fetch);
     CHECK(f.caches.l1i().find(0x3000 >> 6) == nullptr);
@@ -385,8 +385,12 @@ TEST_CASE("lines that the A76 prefetches into its L2 look it up, for more than n
         f.go(at);
     }
     // One for the L2's prefetch, one for the L1D's: a board counts 2.1 a step with strides of seven, 0.1 of them for walks.
-    CHECK(f.total(ev::L2D_CACHE_RD) > 2 * kSteps - 20);
-    CHECK(f.total(ev::L2D_CACHE_RD) < 2 * kSteps + 100);
+    // By strides of seven the L1D's are first, and bring the line from outside, with two lines of each page.
+    const std::uint64_t first = stride == 1 ? 0 : kSteps * 2 * 7 / 64;
+    CHECK(f.total(ev::L2D_CACHE_RD) > 2 * kSteps - first - 20);
+    CHECK(f.total(ev::L2D_CACHE_RD) < 2 * kSteps - first + 100);
+    CHECK(f.total(ev::L2D_CACHE_REFILL) >= first);
+    CHECK(f.total(ev::L2D_CACHE_REFILL) < first + 20);
     CHECK(f.total(ev::L3D_CACHE_RD) < kSteps + 60);
     check_identities(f);
     check_invariants(f);
@@ -399,7 +403,7 @@ TEST_CASE("software prefetches fill without counting as accesses", "[memory][pre
     CHECK(line);
     CHECK(f.total(ev::L1D_CACHE) == 0);
     CHECK(f.total(ev::L1D_CACHE_REFILL) == 0);
-    CHECK(f.total(ev::L2D_CACHE_REFILL) == 0);
+    CHECK(f.total(ev::L2D_CACHE_REFILL) == 1); // by a request of the L1D
     CHECK(f.total(ev::L3D_CACHE_RD) == 1);
     // A load meanwhile waits for the same fill.
     CHECK(f.caches.access(PhysAddr(0x48), Access::load, 1010, nullptr, 8).ready == t.ready);
@@ -464,11 +468,11 @@ TEST_CASE("a stride is prefetched ahead of the loads", "[memory][prefetch]") {
         CHECK(slow < 20);
         CHECK(f.total(ev::L1D_CACHE_REFILL) < 20);
         CHECK(f.total(ev::L1D_CACHE_REFILL_PREFETCH) > 380);
-        CHECK(f.total(ev::L2D_CACHE_REFILL) < 20);
+        const std::uint64_t by_l1d = f.total(ev::L1D_CACHE_REFILL) + f.total(ev::L1D_CACHE_REFILL_PREFETCH);
+        if (big) CHECK(f.total(ev::L2D_CACHE_REFILL) < 40); // most lines the L2 has fetched by itself
+        if (!big) CHECK(f.total(ev::L2D_CACHE_REFILL) == by_l1d);
         CHECK(f.dsu.count(DsuKind::prefetch_l3) ==
-              (big ? 0
-                   : f.total(ev::L3D_CACHE_REFILL_PREFETCH) - f.total(ev::L3D_CACHE_REFILL) +
-                         f.total(ev::L2D_CACHE_REFILL)));
+              (big ? 0 : f.total(ev::L3D_CACHE_REFILL_PREFETCH) - f.total(ev::L1D_CACHE_REFILL_PREFETCH)));
         check_identities(f);
         check_invariants(f);
     }
