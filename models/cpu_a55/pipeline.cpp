@@ -82,7 +82,7 @@ void Pipeline::held(std::uint64_t need) {
         for (Hold& later : holds_)
             if (later.from != ~0ull) later.from += h.length;
         // What needs the data itself has issued before, and stands behind the load.
-        const std::uint64_t until = h.until - (need > h.from);
+        const std::uint64_t until = h.until - (need > std::max(h.from, issue_));
         if (until <= issue_) continue;
         next_cycle();
         stalls_.add(Lane::stall_backend, until - issue_);
