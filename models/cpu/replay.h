@@ -121,6 +121,7 @@ struct ReplayNode {
     std::uint32_t executions{};                      ///< since the core last counted
     std::uint16_t wrong_path{};                      ///< operations issued in vain if its branch is predicted wrongly
     bool known{};                                    ///< was placed, and can be replayed
+    std::uint32_t retired{};                         ///< Pipe::retired() behind it, from its entry
     ReplayNode* counted_before{};                    ///< the next node of those with executions
     std::array<Exit, kMispredicted + 2> exits{};
     ReplayNode* other{}; ///< of the same state
