@@ -230,8 +230,10 @@ constexpr std::uint64_t kLineOfText = 64;
 
 } // namespace
 
-BranchPredictor::Passage::Passage(std::uint64_t pc, unsigned lines)
-    : first((pc / kLineOfText + 1) & ~std::uint64_t{1}), end(pc / kLineOfText + std::min(lines, kMostLines)) {
+void BranchPredictor::Passage::begin(std::uint64_t pc, unsigned lines) {
+    clear();
+    first = (pc / kLineOfText + 1) & ~std::uint64_t{1};
+    end = pc / kLineOfText + std::min(lines, kMostLines);
     for (std::uint64_t line = first; line < end; line += 2) {
         const Passed b(line);
         history = history << 1 | b.taken();

@@ -103,8 +103,12 @@ class BranchPredictor {
     /// ones. Most are taken, some change their minds.
     struct Passage {
         static constexpr unsigned kMostLines = 96; ///< what follows is left out
-        Passage() = default;
-        Passage(std::uint64_t pc, unsigned lines);
+        void clear() {
+            first = end = history = path = 0;
+            count = taken_count = deciders = 0;
+            seen = false;
+        }
+        void begin(std::uint64_t pc, unsigned lines);
 
         std::uint64_t first{}, end{};    ///< lines with branches
         std::uint64_t history{}, path{}; ///< what all add to them

@@ -68,6 +68,7 @@ struct Block {
     std::uint8_t line{};     ///< line within the page
     BlockPlace place{};
     bool replays{true};         ///< may be remembered as a whole (replay.h)
+    bool has_inputs{};          ///< more than the pipeline's state decides what it takes (ReplayInput)
     std::vector<DecodedOp> ops; ///< `size` of them, and one more that ends a threaded loop's way through the block
     LaneVector lanes{};         ///< sums over all operations
     std::array<std::uint32_t, kMaxOps> op_lanes{}; ///< static_lanes() of each operation
@@ -83,7 +84,8 @@ struct CodePage {
 
 class CodeCache {
   public:
-    /// Which handler an operation of the block gets; clears Block::replays where the handler needs the pipeline.
+    /// Which handler an operation of the block gets; clears Block::replays where the handler needs the pipeline,
+    /// and sets Block::has_inputs.
     using HandlerOf = Handler (*)(const DecodedOp& op, Block& block);
 
     CodeCache(mem::PhysicalMemory& memory, TimingOf timing_of) : memory_(memory), timing_of_(timing_of) {}

@@ -293,31 +293,45 @@ void CoreBase::rearm() {
     stop_soon();
 }
 
+const CoreBase::Feed& CoreBase::feed_of(EventNumber e) {
+    std::unique_ptr<Feed>& known = feeds_[e];
+    if (known) return *known;
+    known = std::make_unique<Feed>();
+    known->lanes = lane_map_.lanes_of(e);
+    known->weight = fast_weight(tables_.events, e);
+    for (const Lane l : known->lanes) {
+        known->cycle |= l == Lane::cycle;
+        known->wrong_path |= is_of_wrong_path(l);
+        if (index_of(l) >= kFirstStall) known->stall = static_cast<int>(stall_index(l));
+    }
+    return *known;
+}
+
 void CoreBase::read_armed() {
-    flush();
-    flush_kernel();
     rearm_ = false;
     for (const Armed& a : armed_) totals_.watch(a.event, false);
     armed_.clear();
     wrong_paths_armed_ = false;
     stalls_.stop_at.fill(~std::uint64_t{0});
+    flush();
     if (!monitor_) return;
-    for (const ArmedCounter& c : monitor_->armed()) {
+    const std::span<const ArmedCounter> counters = monitor_->armed();
+    if (counters.empty()) return; // what is still to be counted at EL1 nobody looks at
+    flush_kernel();
+    for (const ArmedCounter& c : counters) {
         if (!knows(c.event)) continue;
-        Armed a;
-        a.event = c.event;
-        a.el_mask = c.el_mask;
-        a.weight = fast_weight(tables_.events, c.event);
-        a.lanes = lane_map_.lanes_of(c.event);
-        for (Lane l : a.lanes) {
-            a.cycle |= l == Lane::cycle;
-            wrong_paths_armed_ |= is_of_wrong_path(l);
-            if (index_of(l) >= kFirstStall) a.stall = static_cast<int>(stall_index(l));
-        }
+        const Feed& feed = feed_of(c.event);
+        wrong_paths_armed_ |= feed.wrong_path;
+        Armed a{.event = c.event,
+                .el_mask = c.el_mask,
+                .cycle = feed.cycle,
+                .stall = feed.stall,
+                .weight = feed.weight,
+                .lanes = feed.lanes};
         // A 64-bit counter that has just wrapped is further away than the totals can count.
         if (__builtin_add_overflow(sum(a), c.left, &a.target)) a.target = ~std::uint64_t{0};
         totals_.watch(a.event, true);
-        armed_.push_back(std::move(a));
+        armed_.push_back(a);
     }
 }
 

@@ -18,6 +18,8 @@
 #include "models/memory/page_walk.h"
 
 #include <array>
+#include <memory>
+#include <span>
 #include <vector>
 
 namespace rkperf::cpu {
@@ -227,12 +229,20 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     struct Armed {
         EventNumber event{};
         std::uint8_t el_mask{};
-        std::uint64_t target{}; ///< sum of totals over el_mask at which it wraps
-        unsigned weight{};      ///< fast_weight
-        int stall{-1};          ///< stall_index of its lane, if a stall
         bool cycle{};
-        std::vector<Lane> lanes;
+        int stall{-1};              ///< stall_index of its lane, if a stall
+        unsigned weight{};          ///< fast_weight
+        std::uint64_t target{};     ///< sum of totals over el_mask at which it wraps
+        std::span<const Lane> lanes; ///< that feed it
     };
+    /// What does not change of Armed, of one event.
+    struct Feed {
+        std::vector<Lane> lanes;
+        unsigned weight{};
+        int stall{-1};
+        bool cycle{}, wrong_path{};
+    };
+    const Feed& feed_of(EventNumber e);
     struct FetchPage {
         std::uint64_t vpn{~0ull};
         CodePage* page{};
@@ -401,6 +411,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     bool page_armed_{};
     std::int64_t reserve_{};
     std::vector<Armed> armed_;
+    std::array<std::unique_ptr<Feed>, pmu_event::kCount> feeds_; ///< of events that were armed before
     bool rearm_{true};
 
     Picoseconds quantum_{};

@@ -4,6 +4,7 @@
 #include "models/memory/kernel_layout.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace rkperf::cpu {
 namespace {
@@ -45,17 +46,7 @@ inline KernelCharge& CoreBase::charge_for(const KernelWork& work) {
 
 [[gnu::noinline]] void CoreBase::make_charge(const KernelWork& work, KernelCharge& c) {
     add_passes(c);
-    KernelCharge* const before = c.passed_before;
-    const bool listed = c.listed;
-    c = KernelCharge{.code_address = work.code_address,
-                     .function = work.function,
-                     .instructions = work.instructions,
-                     .loads = work.loads,
-                     .stores = work.stores,
-                     .branches = work.branches,
-                     .simple = simple_,
-                     .listed = listed,
-                     .passed_before = before};
+    c.begin(work, simple_);
     const KernelRates& k = tables_.kernel;
     const std::uint64_t n = work.instructions, b = work.branches;
     if (physical_.contains(PhysAddr(physical_.base().v + layout::kText), layout::kEnd - layout::kText)) {
@@ -64,7 +55,7 @@ inline KernelCharge& CoreBase::charge_for(const KernelWork& work) {
         c.lines = static_cast<unsigned>(lines);
         c.data_lines = std::min(k.data_lines, (work.loads + work.stores) / 8);
         find_code(work, c);
-        c.passage = {work.code_address, std::min(c.lines, work.branches)};
+        c.passage.begin(work.code_address, std::min(c.lines, work.branches));
     }
 
     const std::uint64_t indirect = b * k.branch_indirect, returns = b * k.branch_return;
@@ -149,8 +140,19 @@ KernelStalls CoreBase::stalls_of(const KernelFootprint& f) const {
 }
 
 void CoreBase::add_passes(KernelCharge& c) const {
+    using Two = std::uint64_t __attribute__((vector_size(16)));
     if (!c.passes) return;
-    for (std::size_t i = 0; i < kernel_lanes_.size(); ++i) kernel_lanes_[i] += c.passes * c.counts[i];
+    if (c.passes == 1) { // as most often; vectors of two can be added, but not multiplied
+        for (std::size_t i = 0; i < kernel_lanes_.size(); i += 2) {
+            Two sum, more;
+            std::memcpy(&sum, &kernel_lanes_[i], sizeof sum);
+            std::memcpy(&more, &c.counts[i], sizeof more);
+            sum += more;
+            std::memcpy(&kernel_lanes_[i], &sum, sizeof sum);
+        }
+    } else {
+        for (std::size_t i = 0; i < kernel_lanes_.size(); ++i) kernel_lanes_[i] += c.passes * c.counts[i];
+    }
     c.passes = 0;
 }
 

@@ -225,6 +225,13 @@ class CoreImpl final : public CoreBase {
         return take(replayer_.ceiling()) ||
                (deadline_ > b.cycles && take(replayer_.least_ceiling(deadline_ - b.cycles)));
     }
+    /// The block, which comes next, does not reach the deadline. Near it only a remembered one is known not to.
+    bool ends_in_time(const Block& b) {
+        if (far_from_deadline(b)) return true;
+        if (!replayer_.ends_before(b, deadline_)) return false;
+        credit_ = b.cycles;
+        return true;
+    }
     static unsigned quotient_bits(const a64::CpuState& s, const a64::Insn& i);
     unsigned kernel_branches(BranchPredictor::Passage& p) override;
 

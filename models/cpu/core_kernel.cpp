@@ -11,6 +11,14 @@ namespace {
 
 constexpr unsigned kDebugOp0 = 2; // of the encodings of debug registers
 
+/// Where a lane is among kKernelLanes; behind them if it is none.
+constexpr auto kKernelLaneOf = [] {
+    std::array<std::uint8_t, kLanes> at{};
+    at.fill(kKernelLanes.size());
+    for (std::size_t i = 0; i < kKernelLanes.size(); ++i) at[index_of(kKernelLanes[i])] = static_cast<std::uint8_t>(i);
+    return at;
+}();
+
 } // namespace
 
 /// Work of one kind, spread evenly: after i of n units, floor(i * total / n) of each total has happened.
@@ -26,8 +34,8 @@ struct CoreBase::Lump {
     }
     std::uint64_t count(Lane lane) const {
         if (lane == Lane::cycle) return cycles;
-        const auto* const at = std::find(kKernelLanes.begin(), kKernelLanes.end(), lane);
-        return at == kKernelLanes.end() ? 0 : counts[static_cast<std::size_t>(at - kKernelLanes.begin())];
+        const std::size_t at = kKernelLaneOf[index_of(lane)];
+        return at == kKernelLanes.size() ? 0 : counts[at];
     }
 
     static std::uint64_t share(std::uint64_t total, std::uint64_t i, std::uint64_t n) {
@@ -44,10 +52,10 @@ struct CoreBase::Lump {
         return part_of(Lane::stall_interlock, from, to) + part_of(Lane::stall_load, from, to) +
                part_of(Lane::stall_store, from, to);
     }
-    /// First unit count in (from, units] at which `reached(count)` holds, or units. Precondition: monotonic.
+    /// First unit count in (from, to] at which `reached(count)` holds, or `to`. Precondition: monotonic.
     template <class F>
-    std::uint64_t first(std::uint64_t from, F reached) const {
-        std::uint64_t lo = from + 1, hi = units;
+    static std::uint64_t first(std::uint64_t from, std::uint64_t to, F reached) {
+        std::uint64_t lo = from + 1, hi = to;
         while (lo < hi) {
             const std::uint64_t mid = lo + (hi - lo) / 2;
             if (reached(mid)) {
@@ -65,20 +73,22 @@ void CoreBase::run_lump(const Lump& lump) {
     while (done < lump.units) {
         std::uint64_t next = lump.units;
         if (deadline_ - cycle_ <= lump.cycles)
-            next = lump.first(done,
+            next = lump.first(done, next,
                               [&](std::uint64_t i) { return cycle_ + lump.part(lump.cycles, done, i) >= deadline_; });
         for (const Armed& a : armed_) {
             if (!(a.el_mask >> static_cast<unsigned>(totals_.level()) & 1)) continue;
             const std::uint64_t left = a.target - sum(a);
-            next = std::min(next, lump.first(done, [&](std::uint64_t i) {
+            const auto reached = [&](std::uint64_t i) {
                 std::uint64_t n = 0;
                 for (Lane l : a.lanes) n += lump.part_of(l, done, i);
                 return n >= left;
-            }));
+            };
+            if (reached(next)) next = lump.first(done, next, reached);
         }
+        const bool whole = done == 0 && next == lump.units; // as most are
         for (std::size_t i = 0; i < kKernelLanes.size(); ++i) {
             if (!lump.counts[i]) continue;
-            const std::uint64_t n = lump.part_of(kKernelLanes[i], done, next);
+            const std::uint64_t n = whole ? lump.counts[i] : lump.part_of(kKernelLanes[i], done, next);
             for (EventNumber e : lane_map_.events(kKernelLanes[i])) totals_.now()[e] += n;
         }
         cycle_ += lump.part(lump.cycles, done, next);

@@ -98,6 +98,23 @@ struct KernelCharge {
                loads == work.loads && stores == work.stores && branches == work.branches && simple == without_timing;
     }
 
+    /// Becomes the record of another charge, with nothing worked out yet.
+    void begin(const KernelWork& work, bool without_timing) {
+        code_address = work.code_address;
+        function = work.function;
+        instructions = work.instructions;
+        loads = work.loads;
+        stores = work.stores;
+        branches = work.branches;
+        simple = without_timing;
+        code_seen = data_seen = pages_seen = 0;
+        passage.clear();
+        lines = data_lines = 0;
+        page = 0;
+        pieces = {};
+        counts = {};
+    }
+
     // what each charge looks at first
     std::uint64_t code_address{~0ull}, function{};
     std::uint32_t instructions{}, loads{}, stores{}, branches{};

@@ -154,6 +154,7 @@ struct ReplayNode : ReplayInputs {
     std::uint16_t wrong_path{};   ///< operations issued in vain if its branch is predicted wrongly
     bool known{};                 ///< was placed, and can be replayed
     std::uint8_t first{};         ///< operation that it begins with
+    std::uint32_t retired{};      ///< Pipe::retired() behind it, from its entry
     ReplayNode* counted_before{}; ///< the next node of those with executions
     std::array<Exit, kMispredicted + 2> exits{};
     ReplayNode* other{}; ///< of the same state

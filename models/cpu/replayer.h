@@ -38,7 +38,19 @@ class Replayer {
     /// Goes on with the block `b`; false: it is to be placed in the pipeline, which is up to date.
     bool enter(Block& b) {
         if (at_) return enter_same(b) || enter_another(b, 0);
-        return --patience_ < 0 && join(b);
+        return --patience_ < 0 && join() && enter_another(b, 0);
+    }
+    /// It is known that the block `b`, entered next, will have retired before `deadline`, whatever becomes of its branch and if
+    /// its accesses hit. What its inputs may make of it is not known.
+    bool ends_before(const Block& b, std::uint64_t deadline) {
+        if (b.has_inputs) return false;
+        if (!at_) {
+            if (patience_ > kShortest || --near_patience_ >= 0 || !join()) return false;
+            near_patience_ = kShortest;
+        }
+        const ReplayNode* n = *hint_;
+        if (!n || !n->known || n->block != &b || n->first != 0) n = known_node(b);
+        return n && base_ + n->retired < deadline;
     }
     bool replaying() const { return node_; }
     bool recording() const { return recording_; }
@@ -122,6 +134,9 @@ class Replayer {
         if (n.known) return;
         n.wrong_path = static_cast<std::uint16_t>(wrong_path);
         recordable_ &= wrong_path <= 0xffff;
+        const std::uint64_t retired = pipe_.retired() - base_;
+        n.retired = static_cast<std::uint32_t>(retired);
+        recordable_ &= retired <= 0xffffffff;
         for (unsigned s = 0; s < kStalls; ++s) {
             const std::uint64_t cycles = stalls_.count[s] - stalls_before_[s];
             n.stalls[s] = static_cast<std::uint16_t>(cycles);
@@ -263,9 +278,10 @@ class Replayer {
     static constexpr int kShortest = 2, kLongest = 16384; ///< blocks for which nothing is tried
     static constexpr unsigned kTrial = 64;                ///< efforts after which the yield is looked at
 
-    [[gnu::noinline]] bool join(Block& b) {
+    /// Finds out the state that the pipeline is in.
+    [[gnu::noinline]] bool join() {
         note_effort();
-        if (patience_ > 0) return false;
+        if (patience_ > kShortest) return false;
         at_ = present_state();
         if (!at_) {
             patience_ = kLongest;
@@ -273,7 +289,13 @@ class Replayer {
         }
         base_ = pipe_.present();
         stale_ = false;
-        return enter_another(b, 0);
+        patience_ = 0;
+        return true;
+    }
+    ReplayNode* known_node(const Block& b) const {
+        ReplayNode* n = at_->nodes;
+        while (n && !(n->known && n->block == &b && n->first == 0)) n = n->other;
+        return n;
     }
     [[gnu::noinline]] bool enter_another(Block& b, unsigned first) {
         ReplayNode* n = at_->nodes;
@@ -408,6 +430,7 @@ class Replayer {
     bool recordable_{};
     bool takes_inputs_{}; ///< those of the block that is being placed
     int patience_{};      ///< blocks to pass before the next trial
+    int near_patience_{}; ///< the same of ends_before()
     std::uint64_t wrong_path_{};
     unsigned replayed_{}, efforts_{}; ///< since the yield was looked at
     int pause_{kShortest};
@@ -432,6 +455,7 @@ class Replayer<Pipe, false> {
     bool full() const { return false; }
     bool enter_same(Block&) { return false; }
     bool enter(Block&) { return false; }
+    bool ends_before(const Block&, std::uint64_t) { return false; }
     bool replaying() const { return false; }
     bool recording() const { return false; }
     template <bool>

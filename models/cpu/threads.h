@@ -97,7 +97,7 @@ class Threads {
     /// The same for a block that is not being replayed, or may not be executed.
     [[gnu::noinline, gnu::flatten]] static void enter_anew(CoreBase& base, State& s, Block* b, u64 pc) {
         Core& c = core(base);
-        if (c.budget_ < b->cost || !c.page_->l1i[b->line] || (c.credit_ <= b->cycles && !c.far_from_deadline(*b)))
+        if (c.budget_ < b->cost || !c.page_->l1i[b->line] || (c.credit_ <= b->cycles && !c.ends_in_time(*b)))
             return look(base, s, nullptr, pc);
         c.credit_ -= b->cycles;
         if (!c.replayer_.enter(*b)) c.enter(c.pipe_, *b);
@@ -488,6 +488,7 @@ Handler Threads<Core, kTimed>::handler_of(const DecodedOp& op, Block& block) {
     const Row* const row = is_access || op.group == OpGroup::branch ? find(op.insn, !is_access) : nullptr;
     const bool access_called = is_access && !row;
     if (access_called || op.group == OpGroup::system) block.replays = false;
+    if (op.group == OpGroup::divide || (is_access && Core::kReadsAddresses)) block.has_inputs = true;
     switch (op.group) {
         case OpGroup::simple:
         case OpGroup::flags:

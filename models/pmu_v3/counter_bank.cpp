@@ -2,6 +2,7 @@
 #include "models/pmu_v3/counter_bank.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace rkperf::pmu {
 
@@ -71,6 +72,8 @@ void CounterBank::reconfigure(unsigned n) {
     else
         c.source = c.el_mask && totals_.knows(c.event) ? Source::totals : Source::none; // PMUV3-061
     if (c.source == Source::none) c.el_mask = 0;
+    const std::uint32_t n_bit = std::uint32_t{1} << n;
+    counting_ = c.source == Source::totals && c.el_mask ? counting_ | n_bit : counting_ & ~n_bit;
     mark_seen(c);
 }
 
@@ -120,10 +123,10 @@ void CounterBank::fold_cycles() {
 
 bool CounterBank::fold() {
     wrapped_ = 0;
-    if (counters_[kCycleCounter].el_mask) fold_cycles();
-    for (unsigned n = 0; n < n_; ++n) {
+    if (counting_ & kCycleBit) fold_cycles();
+    for (std::uint32_t left = counting_ & ~kCycleBit; left; left &= left - 1) {
+        const auto n = static_cast<unsigned>(std::countr_zero(left));
         Counter& c = counters_[n];
-        if (c.source != Source::totals || !c.el_mask) continue;
         Counter* odd = chained(n);
         std::uint64_t chain_events = 0;
         for_each_level(c.el_mask, [&](unsigned el) {
@@ -211,18 +214,19 @@ std::uint64_t CounterBank::chain_distance(unsigned n) {
 
 std::span<const ArmedCounter> CounterBank::armed() {
     std::size_t count = 0;
+    if (!counting_) return {};
     const bool high = line(); // then no wrap can raise it
     const auto look_at = [&](unsigned n) {
         const Counter& c = counters_[n];
-        if (c.source != Source::totals || !c.el_mask) return;
         std::uint64_t left = 0;
         if (!high && (interrupts_ & ~overflowed_) >> n & 1) left = distance(n);
         if (n != kCycleCounter)
             if (const std::uint64_t chain = chain_distance(n)) left = left ? std::min(left, chain) : chain;
         if (left) armed_[count++] = ArmedCounter{c.event, c.el_mask, left};
     };
-    look_at(kCycleCounter);
-    for (unsigned n = 0; n < n_; ++n) look_at(n);
+    if (counting_ & kCycleBit) look_at(kCycleCounter);
+    for (std::uint32_t left = counting_ & ~kCycleBit; left; left &= left - 1)
+        look_at(static_cast<unsigned>(std::countr_zero(left)));
     return {armed_.data(), count};
 }
 

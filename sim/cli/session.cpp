@@ -38,6 +38,7 @@ constexpr Picoseconds kTimeoutGrace{1'000'000'000'000};
 /// Tells a failure of the client's own from a program that ended with the same status.
 class ClientWatch final : public os::KernelObserver {
   public:
+    bool follows_frames() const override { return false; }
     void task_created(const os::Task& t) override {
         if (!client_ && !t.kthread) client_ = t.pid; // the first program
     }

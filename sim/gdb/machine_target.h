@@ -45,6 +45,7 @@ class MachineTarget final : public Target, public os::KernelObserver {
     std::string monitor(unsigned cpu, std::string_view command) override;
 
     // os::KernelObserver
+    bool follows_frames() const override { return false; }
     void exception(int cpu, std::string_view, bool enter) override { in_user_[static_cast<unsigned>(cpu)] = !enter; }
 
   private:

@@ -110,6 +110,7 @@ Kernel::~Kernel() {
 
 void Kernel::dismantle() {
     observers_.clear();
+    frame_observers_.clear();
     dismantling_ = true;
     last_process_ = this; // no process: from now on find_this_cpu() is asked
     std::vector<Task*> all;
@@ -148,7 +149,10 @@ void Kernel::dismantle_task(Task& t) {
 
 void Kernel::set_mmio(MmioAccess access) { mmio_ = std::move(access); }
 void Kernel::set_init(InitProgram program) { init_ = std::move(program); }
-void Kernel::add_observer(KernelObserver& o) { observers_.push_back(&o); }
+void Kernel::add_observer(KernelObserver& o) {
+    observers_.push_back(&o);
+    if (o.follows_frames()) frame_observers_.push_back(&o);
+}
 void Kernel::set_on_exit(std::function<void(int)> fn) { on_exit_ = std::move(fn); }
 
 int Kernel::find_this_cpu() const {

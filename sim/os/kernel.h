@@ -40,6 +40,8 @@ class KernelObserver {
   public:
     virtual ~KernelObserver() = default;
     virtual void task_switch(int cpu, const Task& prev, const Task& next) { (void)cpu, (void)prev, (void)next; }
+    /// kernel_enter() and kernel_leave() are called.
+    virtual bool follows_frames() const { return true; }
     virtual void kernel_enter(int cpu, KernelSymbol s) { (void)cpu, (void)s; }
     virtual void kernel_leave(int cpu, KernelSymbol s) { (void)cpu, (void)s; }
     virtual void exception(int cpu, std::string_view kind, bool enter) { (void)cpu, (void)kind, (void)enter; }
@@ -410,7 +412,7 @@ class Kernel final : public cpu::Software, public ke::Kernel {
     std::set<int> unknown_syscalls_;
     std::set<std::string, std::less<>> said_once_;
     std::map<std::uint32_t, std::unique_ptr<ke::UserInfo>> users_;
-    std::vector<KernelObserver*> observers_;
+    std::vector<KernelObserver*> observers_, frame_observers_; ///< the latter: of those who follow frames
     std::vector<std::string> log_;
     std::function<void(int)> on_exit_;
     std::optional<InitProgram> init_;

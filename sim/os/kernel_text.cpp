@@ -100,7 +100,7 @@ std::string Kernel::notes() {
 void Kernel::enter(KernelSymbol symbol) {
     PerCpu& p = here();
     p.frames->push_back({symbol});
-    for (auto* o : observers_) o->kernel_enter(this_cpu(), symbol);
+    for (auto* o : frame_observers_) o->kernel_enter(this_cpu(), symbol);
     const ke::Kprobes& kprobes = perf_->kprobes();
     const bool probed = kprobes.armed(symbol), bps = p.kernel_bps && *p.kernel_bps != 0;
     if (__builtin_expect(!(probed || bps || kprobes.armed_inside(symbol)), 1)) {
@@ -155,7 +155,7 @@ void Kernel::leave() {
         kprobe_return(instance);
         p = &here();
     }
-    for (auto* o : observers_) o->kernel_leave(this_cpu(), p->frames->back().symbol);
+    for (auto* o : frame_observers_) o->kernel_leave(this_cpu(), p->frames->back().symbol);
     p->frames->pop_back();
 }
 

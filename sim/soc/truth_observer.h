@@ -39,6 +39,7 @@ class TruthObserver final : public os::KernelObserver {
     explicit TruthObserver(Machine& machine);
     ~TruthObserver() override;
 
+    bool follows_frames() const override { return false; }
     void perf_notice(int cpu, const ke::EventNotice& n) override;
 
     /// At the end of the run: events that are still open are taken as they are.
