@@ -230,9 +230,9 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
         EventNumber event{};
         std::uint8_t el_mask{};
         bool cycle{};
-        int stall{-1};              ///< stall_index of its lane, if a stall
-        unsigned weight{};          ///< fast_weight
-        std::uint64_t target{};     ///< sum of totals over el_mask at which it wraps
+        int stall{-1};               ///< stall_index of its lane, if a stall
+        unsigned weight{};           ///< fast_weight
+        std::uint64_t target{};      ///< sum of totals over el_mask at which it wraps
         std::span<const Lane> lanes; ///< that feed it
     };
     /// What does not change of Armed, of one event.

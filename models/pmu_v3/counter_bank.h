@@ -118,7 +118,7 @@ class CounterBank {
     std::array<Counter, kCounters> counters_{};
     std::uint32_t enabled_{}, interrupts_{}, overflowed_{};
     std::uint32_t counting_{}; ///< those that take events from the totals now
-    std::uint32_t wrapped_{}; ///< wraps of the present fold
+    std::uint32_t wrapped_{};  ///< wraps of the present fold
     CountControls controls_{};
     std::uint32_t divider_{}; ///< cycles not yet worth an increment while PMCR.D divides
     std::array<ArmedCounter, kCounters> armed_{};
