@@ -177,6 +177,7 @@ void CoreBase::flush_kernel() const {
         if (whole[i] == 0) continue;
         for (EventNumber e : lane_map_.events(kKernelLanes[i])) row[e] += whole[i];
     }
+    for (const Armed& a : armed_) nothing_pending(a);
 }
 
 EventTotals& CoreBase::totals() {
@@ -303,7 +304,18 @@ const CoreBase::Feed& CoreBase::feed_of(EventNumber e) {
         known->cycle |= l == Lane::cycle;
         known->wrong_path |= is_of_wrong_path(l);
         if (index_of(l) >= kFirstStall) known->stall = static_cast<int>(stall_index(l));
+        const auto add = [&](Lane kernel) { known->kernel_lanes.push_back(kKernelLaneOf[index_of(kernel)]); };
+        if (l == Lane::stall_backend) { // the sum of its causes (take_whole)
+            add(Lane::stall_interlock);
+            add(Lane::stall_load);
+            add(Lane::stall_store);
+        } else if (kKernelLaneOf[index_of(l)] < kKernelLanes.size()) {
+            add(l);
+        }
     }
+    // The deadline covers cycles alone.
+    known->one_by_one = known->kernel_lanes.size() > (known->cycle ? 0 : kArmedKernelLanes);
+    if (known->one_by_one) known->kernel_lanes.clear();
     return *known;
 }
 
@@ -327,7 +339,13 @@ void CoreBase::read_armed() {
                 .cycle = feed.cycle,
                 .stall = feed.stall,
                 .weight = feed.weight,
-                .lanes = feed.lanes};
+                .lanes = feed.lanes,
+                .kernel_lanes = {}};
+        if (c.el_mask & bit(ExceptionLevel::el1)) {
+            a.kernel_lanes = feed.kernel_lanes;
+            a.one_by_one = feed.one_by_one;
+            nothing_pending(a);
+        }
         // A 64-bit counter that has just wrapped is further away than the totals can count.
         if (__builtin_add_overflow(sum(a), c.left, &a.target)) a.target = ~std::uint64_t{0};
         totals_.watch(a.event, true);
@@ -339,7 +357,22 @@ std::uint64_t CoreBase::sum(const Armed& a) const {
     std::uint64_t n = 0;
     for (unsigned el = 0; el < kExceptionLevels; ++el)
         if (a.el_mask >> el & 1) n += totals_.get(a.event, static_cast<ExceptionLevel>(el));
+    for (std::size_t i = 0; i < a.kernel_lanes.size(); ++i) n += a.pending[i] / kKernelRate;
     return n;
+}
+
+bool CoreBase::passes_armed(const KernelLanes& counts) const {
+    for (const Armed& a : armed_) {
+        if (a.one_by_one) return false;
+        if (a.kernel_lanes.empty()) continue;
+        std::uint64_t n = sum(a);
+        for (std::size_t i = 0; i < a.kernel_lanes.size(); ++i)
+            n += (a.pending[i] % kKernelRate + counts[a.kernel_lanes[i]]) / kKernelRate;
+        if (n >= a.target) return false;
+    }
+    for (const Armed& a : armed_)
+        for (std::size_t i = 0; i < a.kernel_lanes.size(); ++i) a.pending[i] += counts[a.kernel_lanes[i]];
+    return true;
 }
 
 bool CoreBase::armed_hit() const {

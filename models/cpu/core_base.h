@@ -226,6 +226,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
 
   private:
     struct Lump;
+    static constexpr std::size_t kArmedKernelLanes = 8;
     struct Armed {
         EventNumber event{};
         std::uint8_t el_mask{};
@@ -234,13 +235,18 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
         unsigned weight{};           ///< fast_weight
         std::uint64_t target{};      ///< sum of totals over el_mask at which it wraps
         std::span<const Lane> lanes; ///< that feed it
+        /// Of `lanes`, those of kKernelLanes, if it counts at EL1; and their part of kernel_lanes_ with all passes.
+        std::span<const std::uint8_t> kernel_lanes;
+        mutable std::array<std::uint64_t, kArmedKernelLanes> pending{};
+        bool one_by_one{}; ///< no charge may pass uncounted
     };
     /// What does not change of Armed, of one event.
     struct Feed {
         std::vector<Lane> lanes;
+        std::vector<std::uint8_t> kernel_lanes; ///< Armed::kernel_lanes
         unsigned weight{};
         int stall{-1};
-        bool cycle{}, wrong_path{};
+        bool cycle{}, wrong_path{}, one_by_one{};
     };
     const Feed& feed_of(EventNumber e);
     struct FetchPage {
@@ -304,14 +310,22 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     void take_irq_at_el1();
     void run_lump(const Lump& lump);
     bool boundary_due() const { return totals_.dirty || rearm_ || deadline_ <= cycle_; }
-    bool in_one_piece(std::uint64_t cycles);
     void walk_code(std::uint64_t instructions) {
         if (!kernel_function_bytes_) return;
         const std::uint64_t offset = kernel_pc_ - kernel_function_ + 4 * instructions;
         kernel_pc_ = kernel_function_ + (offset < kernel_function_bytes_ ? offset : offset % kernel_function_bytes_);
     }
-    bool passes_in_one_piece(std::uint64_t cycles) const {
-        return armed_.empty() && !totals_.dirty && !rearm_ && deadline_ > cycle_ + cycles;
+    /// Nothing happens in the next `cycles` at EL1, in which `counts` are counted (of spend() and charge()), and nobody looks:
+    /// events get their counts when somebody does (kernel_lanes_).
+    bool passes_in_one_piece(std::uint64_t cycles, const KernelLanes& counts) const {
+        return !totals_.dirty && !rearm_ && deadline_ > cycle_ + cycles &&
+               (__builtin_expect(armed_.empty(), 1) || passes_armed(counts));
+    }
+    /// None of the armed counters wraps by `counts`, which they take note of.
+    bool passes_armed(const KernelLanes& counts) const;
+    /// kernel_lanes_ holds no more than what is left of whole ones.
+    void nothing_pending(const Armed& a) const {
+        for (std::size_t i = 0; i < a.kernel_lanes.size(); ++i) a.pending[i] = kernel_lanes_[a.kernel_lanes[i]];
     }
     /// The charge's counts are multiplied when somebody looks, as those of a block are.
     void pass(KernelCharge& c, std::uint64_t cycles) {

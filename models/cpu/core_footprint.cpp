@@ -112,7 +112,7 @@ void CoreBase::charge(const KernelWork& work) {
             return run_charge(c, cycles, &f);
         }
     }
-    if (passes_in_one_piece(cycles)) return pass(c, cycles);
+    if (passes_in_one_piece(cycles, c.counts)) return pass(c, cycles);
     run_charge(c, cycles, nullptr);
 }
 

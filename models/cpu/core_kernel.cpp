@@ -11,14 +11,6 @@ namespace {
 
 constexpr unsigned kDebugOp0 = 2; // of the encodings of debug registers
 
-/// Where a lane is among kKernelLanes; behind them if it is none.
-constexpr auto kKernelLaneOf = [] {
-    std::array<std::uint8_t, kLanes> at{};
-    at.fill(kKernelLanes.size());
-    for (std::size_t i = 0; i < kKernelLanes.size(); ++i) at[index_of(kKernelLanes[i])] = static_cast<std::uint8_t>(i);
-    return at;
-}();
-
 } // namespace
 
 /// Work of one kind, spread evenly: after i of n units, floor(i * total / n) of each total has happened.
@@ -70,6 +62,7 @@ struct CoreBase::Lump {
 
 void CoreBase::run_lump(const Lump& lump) {
     std::uint64_t done = 0;
+    flush();
     while (done < lump.units) {
         std::uint64_t next = lump.units;
         if (deadline_ - cycle_ <= lump.cycles)
@@ -99,20 +92,16 @@ void CoreBase::run_lump(const Lump& lump) {
     }
 }
 
-/// At EL1, after what is due: nothing happens in the next `cycles`, and nobody looks, so that events get their counts when
-/// somebody does (kernel_lanes_).
-bool CoreBase::in_one_piece(std::uint64_t cycles) {
-    if (boundary_due()) kernel_boundary();
-    return armed_.empty() && deadline_ > cycle_ + cycles;
-}
-
 void CoreBase::spend(std::uint64_t instructions, std::uint64_t cycles) {
     if (simple_) cycles = instructions;
     if (!instructions && !cycles) return;
     stats_.kernel_instructions += instructions;
-    if (in_one_piece(cycles)) {
-        kernel_lanes_[kernel_lane<Lane::instruction>()] += instructions * kKernelRate;
-        kernel_lanes_[kernel_lane<Lane::data_processing>()] += instructions * kKernelRate;
+    if (boundary_due()) kernel_boundary();
+    KernelLanes counts{};
+    of<Lane::instruction>(counts) = of<Lane::data_processing>(counts) = instructions * kKernelRate;
+    if (passes_in_one_piece(cycles, counts)) {
+        of<Lane::instruction>(kernel_lanes_) += instructions * kKernelRate;
+        of<Lane::data_processing>(kernel_lanes_) += instructions * kKernelRate;
         kernel_counts_ = true;
         cycle_ += cycles;
         return;
@@ -132,18 +121,19 @@ void CoreBase::run_charge(KernelCharge& c, std::uint64_t cycles, const KernelFoo
         stalls = stalls_of(*f);
         cycles += stalls.sum();
     }
-    if (passes_in_one_piece(cycles)) {
+    KernelLanes counts = c.counts;
+    if (f) add_footprint(*f, stalls, c.counts, counts);
+    if (passes_in_one_piece(cycles, counts)) {
         if (f) add_footprint(*f, stalls, c.counts, kernel_lanes_);
         return pass(c, cycles);
     }
     flush_kernel();
-    KernelLanes counts = c.counts;
-    if (f) add_footprint(*f, stalls, c.counts, counts);
     Lump l;
     l.units = c.instructions;
     l.cycles = cycles;
     l.walks_code = true;
     l.counts = take_whole(kernel_lanes_, counts);
+    for (const Armed& a : armed_) nothing_pending(a);
     // The record may be another one's after this: what runs here is charged, too.
     if (boundary_due()) kernel_boundary();
     run_lump(l);

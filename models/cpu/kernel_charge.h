@@ -55,6 +55,14 @@ inline constexpr std::array kKernelLanes{Lane::instruction,
 /// Counts in 1/kKernelRate, so that shares of small charges add up. Some behind stay 0, so that they are added by fours.
 using KernelLanes = std::array<std::uint64_t, (kKernelLanes.size() + 3) / 4 * 4>;
 
+/// Where a lane is among kKernelLanes; behind them if it is none.
+inline constexpr auto kKernelLaneOf = [] {
+    std::array<std::uint8_t, kLanes> at{};
+    at.fill(kKernelLanes.size());
+    for (std::size_t i = 0; i < kKernelLanes.size(); ++i) at[index_of(kKernelLanes[i])] = static_cast<std::uint8_t>(i);
+    return at;
+}();
+
 template <Lane lane>
 constexpr std::size_t kernel_lane() {
     constexpr std::size_t at =
