@@ -147,7 +147,7 @@ struct ReplayNode : ReplayInputs {
         PipeState* state{}; ///< null: not seen yet
         ReplayNode* next{}; ///< the block last entered behind it
         std::uint32_t cycles{};
-        std::uint32_t passes{}; ///< of a mispredicted branch of a known direction, since the core last noted them
+        std::uint32_t passes{}; ///< since the core last noted them; of branches that were predicted rightly nobody asks
     };
 
     std::uint32_t executions{};   ///< since the core last counted

@@ -2,8 +2,9 @@
 // The fast execution loops, as threaded code: every operation of a block has a handler that executes it and ends in a
 // call of the next operation's handler, which the compiler makes a jump. A block's last handler places all of its
 // operations in the pipeline at once, counts the block and finds the next one. That a block executes before its time is
-// known is safe because it is entered only if it cannot reach the core's deadline, whatever it meets, and because an
-// access that is no plain hit has what precedes it placed, or replayed, first. What is rare leaves the threads, and the plain loop of
+// known is safe because it is entered only if it cannot reach the core's deadline, whatever it meets, or if it is known not
+// to as long as its accesses hit; and because an access that is no plain hit has what precedes it placed, or replayed, first, and the
+// deadline looked at anew. What is rare leaves the threads, and the plain loop of
 // core_impl.h, which goes operation by operation, takes the block from there. Both give the same results.
 //
 // Core is a CoreImpl. kTimed: with its pipeline and caches; else nothing but the instructions, one a cycle.

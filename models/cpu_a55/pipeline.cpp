@@ -68,9 +68,10 @@ void Pipeline::load_stall(std::uint8_t why, std::uint64_t cycles) {
 void Pipeline::hold_in_write(std::uint64_t at, std::uint64_t ready, std::uint8_t why) {
     for (Hold& h : holds_) {
         if (h.from != ~0ull) continue;
-        h = {at + kToWrite, ready + kToWrite, ready - at, why};
+        h = {.from = at + kToWrite, .until = ready + kToWrite, .why = why};
         return;
     }
+    holds_.back().until = std::max(holds_.back().until, ready + kToWrite);
 }
 
 /// An operation would issue at `need` or in the present cycle, when a load stands in wr.
@@ -80,8 +81,8 @@ void Pipeline::held(std::uint64_t need) {
         std::move(holds_.begin() + 1, holds_.end(), holds_.begin());
         holds_.back() = {};
         for (Hold& later : holds_)
-            if (later.from != ~0ull) later.from += h.length;
-        // What needs the data itself has issued before, and stands behind the load.
+            if (later.from != ~0ull) later.from += h.stands();
+        // What waits for the data, or for anything else that is not there yet, has issued before, and stands behind the load.
         const std::uint64_t until = h.until - (need > std::max(h.from, issue_));
         if (until <= issue_) continue;
         next_cycle();

@@ -263,8 +263,11 @@ class Pipeline {
 
     /// A load whose data are not there when it comes to wr: nothing issues from then on until they are (guide 5.1).
     struct Hold {
-        std::uint64_t from{~0ull}, until{}, length{};
+        std::uint64_t from{~0ull}, until{};
         std::uint8_t why{};
+        bool told{}; ///< those behind it come to wr later already
+        /// Cycles by which those behind it come there later. It has waited for its data behind others, too.
+        std::uint64_t stands() const { return until > from && !told ? until - from : 0; }
     };
     static constexpr unsigned kToWrite = 3; ///< stages from iss to wr
     static constexpr unsigned kMaxHolds = 4;

@@ -7,6 +7,7 @@ namespace {
 
 /// Whose time it is.
 constexpr unsigned kReady = 1, kAccumulated = 2, kBoth = kReady | kAccumulated;
+constexpr unsigned kToldShift = 8; // behind Hold::why
 
 } // namespace
 
@@ -69,17 +70,18 @@ void Pipeline::save(cpu::PipeImage& image, bool inside) const {
     for (n = 0; n < params_.store_buffer; ++n) image.put(rel(store_buffer_[(stores_ + n) % kMaxStoreBuffer]));
     const unsigned holds = image.reserve();
     n = 0;
-    std::uint64_t moved = 0; // by those that are over
-    for (const Hold& h : holds_) {
+    std::uint64_t moved = 0; // by those that have come to wr
+    for (Hold h : holds_) {
         if (h.from == ~0ull) break;
-        if (h.until <= at && h.from + moved <= at) {
-            moved += h.length;
-            continue;
+        h.from += moved;
+        if (h.from <= at) {
+            moved += h.stands();
+            h.told = true;
+            if (h.until <= at) continue; // over
         }
-        image.put(h.why);
-        image.put(rel(h.from + moved));
+        image.put(std::uint64_t{h.why} | std::uint64_t{h.told} << kToldShift);
+        image.put(rel(h.from));
         image.put(rel(h.until));
-        image.put(h.length);
         ++n;
     }
     image.set(holds, n);
@@ -134,10 +136,11 @@ void Pipeline::restore(std::span<const std::uint16_t> words, std::uint64_t at) {
     holds_.fill({});
     const unsigned holds = image.get();
     for (unsigned n = 0; n < holds; ++n) {
-        holds_[n].why = static_cast<std::uint8_t>(image.get());
+        const unsigned why = image.get();
+        holds_[n].why = static_cast<std::uint8_t>(why);
+        holds_[n].told = why >> kToldShift;
         holds_[n].from = at + image.get();
         holds_[n].until = at + image.get();
-        holds_[n].length = image.get();
     }
 }
 

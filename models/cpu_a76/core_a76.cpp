@@ -37,7 +37,7 @@ constexpr cpu::PredictorParams kPredictor{
 constexpr PipelineParams kPipeline{
     .mispredict_penalty = 11, // N1 guide
     .run_ahead = 8,           // est.: 32 instructions
-    .prediction_lead = 24,    // 12 blocks, each predicted in half the time of its fetches (AnandTech 12785)
+    .prediction_lead = 24,    // half cycles: 12 windows of 32 bytes, one predicted a cycle (AnandTech 12785)
     .load_queue = 56,         // measured on a Neoverse N1 (Chips and Cheese, 2021); Arm's figures are 68 and 72
     .store_queue = 44,        // the same
     .split_penalty = 7,       // 11 cycles for a load across a line, measured on N1

@@ -106,7 +106,7 @@ std::uint64_t Dsu::read_shared(const Request& r, DsuExtension& x) {
         e.holders |= r.bit;
         if (owner == Directory::kNone && l) {
             l->stamp = static_cast<std::uint32_t>(use(l, e.standing, x));
-            return l3_data_ready(r);
+            return std::max(in_turn(r), l3_data_ready(r));
         }
         // The owner, or one of the sharers, supplies the data; shared lines are in the L3, too.
         const unsigned source =
@@ -134,14 +134,17 @@ std::uint64_t Dsu::read_shared(const Request& r, DsuExtension& x) {
 /// When a request for a line that others have can be served: one after the other, so that what a core writes reaches nobody
 /// before the line is its own.
 std::uint64_t Dsu::in_turn(const Request& r) const {
-    const Passage& p = passages_[r.pline % kPassages];
+    const Passage& p = passages_[passage(r.pline)];
     const bool waits = p.pline == r.pline && r.looked_up < p.done && p.done - r.looked_up < kLagPs;
     return waits ? p.done : r.looked_up;
 }
 
 std::uint64_t Dsu::pass_on(const Request& r, std::uint64_t at) {
-    passages_[r.pline % kPassages] = {.pline = r.pline, .done = at + snoop_ps_};
-    return at + snoop_ps_;
+    Passage& p = passages_[passage(r.pline)];
+    const std::uint64_t done = at + snoop_ps_;
+    // A core that lags far behind is not waited for by those that wait for others.
+    p = {.pline = r.pline, .done = p.pline == r.pline ? std::max(p.done, done) : done};
+    return done;
 }
 
 Dsu::Snooped Dsu::invalidate_others(const Request& r, bool want_data) {

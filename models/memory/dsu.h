@@ -122,7 +122,9 @@ class Dsu : public sc_core::sc_module {
     static constexpr unsigned kPassages = 64;
     static constexpr std::uint64_t kLagPs =
         300'000; ///< of a core that others run ahead of, at most, for it to wait for them
-    std::array<Passage, kPassages> passages_{}; ///< the last ones, by line
+    /// Its place: by bits of the page, too, as what cores share is often at the same place in several.
+    static std::size_t passage(std::uint64_t pline) { return (pline ^ pline >> kLinesPerPageShift) % kPassages; }
+    std::array<Passage, kPassages> passages_{}; ///< the last ones
     tlm::tlm_generic_payload dram_payload_;
     unsigned char buffer_[kLineSize]{};
     tlm::tlm_response_status dram_status_{};

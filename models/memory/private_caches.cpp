@@ -147,7 +147,7 @@ Timing PrivateCaches::zero_line(std::uint64_t pline, std::uint64_t now, CacheLin
         t.level = Level::l2;
         if (held == State::invalid || held == State::shared) {
             ready = own(pline, held == State::shared ? DsuKind::upgrade : DsuKind::make_unique, start);
-            t.level = Level::l3;
+            t.level = x_.level;
             if (l2) {
                 l2->state = State::exclusive;
             } else if (p_.l2_inclusive_of_l1d) {
@@ -491,7 +491,7 @@ PrivateCaches::Fill PrivateCaches::from_l2(std::uint64_t pline, Into who, bool u
         if (l->state == State::shared) {
             if (unique) {
                 f.ready = std::max(f.ready, own(pline, DsuKind::upgrade, start));
-                f.level = Level::l3;
+                f.level = x_.level;
                 l->state = State::exclusive;
             } else {
                 f.state = State::shared;

@@ -239,4 +239,17 @@ TEST_CASE("a load that misses holds what has not issued when it comes to wr", "[
         for (int n = 0; n < 2; ++n) CHECK(r.place(kAddX6) == first + 3 + kWait);
         CHECK(r.place(kAddX6) == first + 1 + 3 + 2 * kWait);
     }
+    SECTION(
+        "of three the last holds on for as long as its data come later, and one behind them from when it comes there "
+        "itself") {
+        constexpr unsigned kLater = 10, kLong = 500;
+        CHECK(r.load(kLoadX4FromX0, kWait, cpu::slow::cache_miss) == first + 1);
+        CHECK(r.load(kLoadX5FromX0, kWait + kLater, cpu::slow::cache_miss) == first + 2);
+        const std::uint64_t fourth = r.load(kLoadX7FromX0, kLong, cpu::slow::cache_miss);
+        CHECK(fourth == first + 3 + kWait);
+        CHECK(r.place(kAddX6) == first + 3 + kWait);
+        for (int n = 0; n < 2; ++n) CHECK(r.place(kAddX6) == first + 4 + kWait);
+        for (int n = 0; n < 2; ++n) CHECK(r.place(kAddX6) == first + 2 + 3 + kWait + kLater);
+        CHECK(r.place(kAddX6) == fourth + 3 + kLong);
+    }
 }

@@ -11,8 +11,8 @@ using namespace rkperf;
 constexpr cpu_a76::PipelineParams params{.mispredict_penalty = 11,
                                          .run_ahead = 8,
                                          .prediction_lead = 24,
-                                         .load_queue = 68,
-                                         .store_queue = 72,
+                                         .load_queue = 56,
+                                         .store_queue = 44,
                                          .split_penalty = 7,
                                          .partial_forward = 4};
 

@@ -150,6 +150,22 @@ TEST_CASE("false sharing moves a line to and fro, separate lines stay", "[memory
     CHECK(m[0].total(ev::L3D_CACHE_REFILL) == 2); // only the first touches came from memory
 }
 
+TEST_CASE("a second reader has a line no earlier than its writer and the first", "[memory][dsu][mesi]") {
+    Machine& m = stock.take("trio");
+    // Given a line that three cores share, and all at the same time
+    const PhysAddr line(0x28'0000);
+    for (unsigned n = 0; n < 3; ++n) m[n].go(line);
+    m[2].cycle = m[1].cycle = m[0].cycle = std::max({m[0].cycle, m[1].cycle, m[2].cycle}) + 1000;
+    // When one writes it and the others read it
+    const std::uint64_t own = m[0].go(line, Access::store);
+    const std::uint64_t first = m[1].go(line);
+    const std::uint64_t second = m[2].go(line);
+    // Then the second, too, waits until it has come to the first, although the L3 has it from then on.
+    CHECK(first > own + 40);
+    CHECK(second + 20 > first);
+    check_line(m, line);
+}
+
 TEST_CASE("a line goes from core to core one after the other", "[memory][dsu][mesi]") {
     Machine& m = stock.take("trio");
     // Given a line that two cores share, and all at the same time
@@ -316,7 +332,7 @@ int sc_main(int argc, char** argv) {
     DsuParams small_l3;
     small_l3.l3 = {8 * 1024, 2, 64};
     stock.add("pair", 8, make({a76(), a76()}));
-    stock.add("trio", 1, make({a76(), a76(), a76()}));
+    stock.add("trio", 2, make({a76(), a76(), a76()}));
     stock.add("quad", 1, make({a55(), a55(), a76(), a76()}));
     stock.add("prefetch", 1, make({a55_full}));
     stock.add("small", 1, make({shrink(a55()), shrink(a76()), shrink(a55()), shrink(a76())}, small_l3));
