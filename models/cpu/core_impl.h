@@ -252,7 +252,8 @@ class CoreImpl final : public CoreBase {
     const DecodedOp* untimed_{}; ///< first operation of the block that is not placed yet
     std::uint64_t notes_[kNoteSlots]{};
     static constexpr std::uint64_t kMaxCredit = 1 << 30;
-    std::int64_t credit_{}; ///< cycles from the pipeline's ceiling to the deadline, at least; or what lets the next block in
+    std::int64_t
+        credit_{}; ///< cycles from the pipeline's ceiling to the deadline, at least; or what lets the next block in
 };
 
 template <class Pipe>
