@@ -27,7 +27,9 @@ namespace rkperf::cpu {
 /// Bits of a64::MemPort::slow.
 namespace slow {
 inline constexpr std::uint32_t access = 1, tlb_miss = 2, cache_miss = 4, split = 8, exclusive = 16;
-}
+/// Of a hit, too: its address makes the core take it in more pieces than its size (Pipe::more_beats).
+inline constexpr std::uint32_t beats = 32;
+} // namespace slow
 
 class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListener, public InnerShareable::Member {
   public:

@@ -61,6 +61,9 @@ class CoreImpl final : public CoreBase {
     friend Functional;
 
     static constexpr bool kReadsAddresses = Pipe::kReadsAddresses;
+    static constexpr bool more_beats(bool store, unsigned bytes, std::uint64_t va) {
+        return Pipe::more_beats(store, bytes, va);
+    }
 
     enum class Why : std::uint8_t {
         attention, ///< something needs the core's attention at a boundary
@@ -426,6 +429,8 @@ bool CoreImpl<Pipe>::perform(a64::CpuState& s, const DecodedOp& op, std::uint64_
         return false;
     }
     a = __builtin_expect(s.mem.slow != 0, 0) ? slow_access(s, op, issue) : Accessed{issue, 0};
+    if (op.align_mask && !op.heavy && Pipe::more_beats(op.is_store, op.insn.mem_bytes, s.mem.last_va))
+        a.slow |= slow::beats;
     return true;
 }
 

@@ -14,6 +14,7 @@ class SimplePipe {
   public:
     static constexpr bool kSimple = true; ///< predicts everything right
     static constexpr bool kReplays = false, kReadsAddresses = false;
+    static constexpr bool more_beats(bool, unsigned, std::uint64_t) { return false; }
 
     explicit SimplePipe(StallCounts&) {}
     void restart(std::uint64_t cycle) { cycle_ = cycle; }

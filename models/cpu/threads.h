@@ -251,6 +251,8 @@ class Threads {
             // By the last byte: an entry never holds the line behind the one it is found by.
             if (__builtin_expect(tag != ((va + (Move::kBytes - 1)) & ~u64{kLineSize - 1}) || !aligned, 0))
                 return access(base, s, op, pc);
+            if (Move::kBytes > 1 && __builtin_expect(Core::more_beats(Move::kStore, Move::kBytes, va), 0))
+                return access(base, s, op, pc);
             *l.tlb_stamp = *l.line_stamp = ++s.mem.clock;
             s.mem.last_va = va;
             Move::move(s, i, l.host + (va & (kLineSize - 1)));

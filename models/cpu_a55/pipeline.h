@@ -118,7 +118,7 @@ class Pipeline {
     void load(const cpu::DecodedOp& op, std::uint64_t at, std::uint64_t ready, std::uint32_t slow, std::uint64_t) {
         std::uint64_t done = ready + op.timing.latency;
         const auto& dst = op.timing.dst;
-        if (slow & cpu::slow::split) done += params_.split_penalty;
+        if (slow & (cpu::slow::split | cpu::slow::beats)) done += slow & cpu::slow::split ? params_.split_penalty : 1;
         finish(dst[0], done, op);
         chased_ = dst[0];
         chased_ready_ = done;
@@ -138,6 +138,8 @@ class Pipeline {
         if (__builtin_expect(op.timing.detail & detail::prefetch, 0))
             prefetch_free_ = at + (op.timing.detail & detail::beyond ? params_.prefetch_beyond : params_.prefetch);
         hold(op, at);
+        if (__builtin_expect(slow & cpu::slow::beats, 0))
+            load_free_ = std::max(load_free_, at + op.timing.occupancy + 1);
     }
     void store(const cpu::DecodedOp& op, std::uint64_t at, std::uint64_t ready, std::uint32_t slow, std::uint64_t) {
         const auto& dst = op.timing.dst;
@@ -155,7 +157,8 @@ class Pipeline {
             finish(dst[2], at + 1, op);
         }
         // Further beats keep the way to the store buffer, not the pipeline.
-        if (op.timing.occupancy > 1) store_free_ = at + op.timing.occupancy;
+        const unsigned beats = op.timing.occupancy + (slow & cpu::slow::beats ? 1 : 0);
+        if (beats > 1) store_free_ = at + beats;
     }
     void fault(std::uint64_t at) { issue_ = std::max(issue_, at); }
 
@@ -192,6 +195,13 @@ class Pipeline {
     // For replaying (replayer.h).
 
     static constexpr bool kReplays = true, kReadsAddresses = false;
+    /// Whether a load of `bytes` at `va`, or a store, takes a beat more for where it begins (guide 3.3): loads take 64 bits at
+    /// once, stores 128, each between their boundaries; smaller stores go in one beat wherever they are.
+    static constexpr bool more_beats(bool store, unsigned bytes, std::uint64_t va) {
+        const unsigned beat = store ? 16 : 8;
+        if (store && bytes < beat) return false;
+        return (va & (beat - 1)) + std::min(bytes, beat) > beat;
+    }
     static constexpr unsigned kYield = 12;
     static constexpr unsigned kLongestWait = 512; ///< latency plus occupancy (OpTiming)
     /// What an operation can take beyond the cycles of its row in the tables, which Block::cycles counts.

@@ -176,6 +176,7 @@ class Pipeline {
     // For replaying (replayer.h).
 
     static constexpr bool kReplays = true, kReadsAddresses = true;
+    static constexpr bool more_beats(bool, unsigned, std::uint64_t) { return false; }
     static constexpr unsigned kYield = 100;
     static constexpr unsigned kLongestWait = 256; ///< cycles for which a port may be taken (OpTiming::occupancy)
     /// What an operation can take beyond the cycles of its row in the tables, which Block::cycles counts.

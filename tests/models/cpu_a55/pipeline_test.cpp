@@ -107,6 +107,31 @@ TEST_CASE("a load of 128 bits keeps the load unit for a second cycle, and nothin
     SECTION("one on integers does, too") { CHECK(r.general(kAddX6) == first + 1); }
 }
 
+TEST_CASE("which accesses take a beat more than their size", "[a55]") {
+    constexpr bool kLoad = false, kStore = true;
+    const auto more = cpu_a55::Pipeline::more_beats;
+    SECTION("loads that cross 64 bits, for which aligned ones have no need to") {
+        for (const unsigned bytes : {2u, 4u, 8u})
+            for (std::uint64_t va = 0; va < 16; ++va) CHECK(more(kLoad, bytes, va) == (va % 8 + bytes > 8));
+        for (const unsigned bytes : {16u, 32u})
+            for (std::uint64_t va = 0; va < 16; ++va) CHECK(more(kLoad, bytes, va) == (va % 8 != 0));
+    }
+    SECTION("stores of 128 bits that cross 128 bits, no smaller ones") {
+        for (std::uint64_t va = 0; va < 32; ++va) {
+            CHECK(more(kStore, 16, va) == (va % 16 != 0));
+            CHECK_FALSE(more(kStore, 8, va));
+        }
+    }
+}
+
+TEST_CASE("a load that takes a beat more has its data a cycle later and keeps the load unit", "[a55]") {
+    Rig r;
+    const std::uint64_t first = r.load(kLoadX2FromX1, 0, cpu::slow::beats);
+    SECTION("an addition waits") { CHECK(r.place(kAddX5X2) == first + 3); }
+    SECTION("so does a load") { CHECK(r.load(kLoadX4FromX0) == first + 2); }
+    SECTION("another operation does not") { CHECK(r.place(kAddX6) == first); }
+}
+
 // Arm's Cortex-A55 Software Optimization Guide, 3.1.1 and 3.3.
 TEST_CASE("operands are taken in the stage that needs them", "[a55]") {
     constexpr std::uint32_t kAddX2X1 = 0x91000422, kAddX3X2 = 0x91000443, kAddX4X3 = 0x91000464,
