@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stride detection on physical lines: follows several streams; a stream whose stride repeats is run ahead of.
-// Streams continue across page boundaries where physical pages are contiguous.
+// Stride detection on lines: follows several streams; a stream whose stride repeats is run ahead of. Whose lines they are is the
+// caller's: private_caches.cpp passes virtual ones of loads, whose streams so run on across pages, and physical ones of stores,
+// and takes nothing of a plan that lies beyond their page.
 #pragma once
 
 #include "models/memory/hierarchy.h"
