@@ -199,7 +199,6 @@ class Replayer {
     bool begin_cut(const ReplayCut* c) {
         if (!at_ || (c && c->count == ReplayCut::kMostVariants)) return false;
         if (node_) record_again(*node_);
-        takes_inputs_ = true;
         return recording_;
     }
     /// The access at `va` was placed after begin_cut(), with the cut that it had, if any. False: what follows is not recorded.
