@@ -11,13 +11,13 @@
 
 namespace rkperf::test {
 
-/// Something is due in each cycle, and does nothing: no charge passes in one piece.
-struct EachCycle : DeadlineSource {
-    explicit EachCycle(cpu::Core& c) : core(c) {}
+/// Something is due every few cycles, and does nothing: a charge does not pass in one piece then.
+struct Interruptions : DeadlineSource {
+    Interruptions(cpu::Core& c, std::uint64_t a) : core(c), apart(a) {}
     Picoseconds next_deadline() const override { return core.clock().time_of(Cycles(due)); }
-    void advance_to(Picoseconds) override { due = core.cycle().v + 1; }
+    void advance_to(Picoseconds) override { due = core.cycle().v + apart; }
     cpu::Core& core;
-    std::uint64_t due{1};
+    std::uint64_t apart, due{1};
 };
 
 struct ChargeCase {
@@ -27,14 +27,14 @@ struct ChargeCase {
 };
 /// How they are charged.
 struct ChargeWay {
-    bool counted{}; ///< each at once
-    bool read{};    ///< somebody reads the counter behind each
+    std::uint64_t interrupted{}; ///< every so many cycles: 1: each charge is counted at once; 0: never
+    bool read{};                 ///< somebody reads the counter behind each
 };
-inline constexpr ChargeWay kChargeWays[] = {{true, true}, {false, true}, {true, false}, {false, false}};
+inline constexpr ChargeWay kChargeWays[] = {{1, true}, {0, true}, {1, false}, {0, false}, {97, false}};
 
 inline std::string charge_name(const ChargeCase& c, const ChargeWay& w) {
-    return "charges " + std::to_string(c.event) + " at " + std::to_string(c.el_mask) + (w.counted ? " counted" : "") +
-           (w.read ? " read" : "");
+    return "charges " + std::to_string(c.event) + " at " + std::to_string(c.el_mask) + " interrupted " +
+           std::to_string(w.interrupted) + (w.read ? " read" : "");
 }
 
 inline const cpu::KernelWork kWorks[] = {
@@ -47,8 +47,8 @@ inline const cpu::KernelWork kWorks[] = {
 inline void run_charges(Machine& m, const ChargeCase& c, const ChargeWay& w) {
     cpu::Core& core = *m.cores[0];
     if (!core.knows(c.event)) return;
-    static std::deque<EachCycle> sources;
-    if (w.counted) core.add_deadline_source(sources.emplace_back(core));
+    static std::deque<Interruptions> sources;
+    if (w.interrupted) core.add_deadline_source(sources.emplace_back(core, w.interrupted));
     core.set_irq_mask(true);
     m.use(0);
     m.load(kCode, {a::add_imm(2, 2, 1), a::ldr(3, 1), a::cbnz(3, 2), a::add_imm(4, 4, 1), a::svc()});
@@ -148,12 +148,13 @@ inline void check_charges(const std::vector<ChargeCase>& cases) {
         const auto& reference = counted.pmus[0]->wraps;
         REQUIRE(reference.size() > (c.el_mask == 1 ? 0 : c.most / 2));
         for (const ChargeWay& w : kChargeWays) {
-            CAPTURE(w.counted, w.read);
+            CAPTURE(w.interrupted, w.read);
             const Machine& other = machine(charge_name(c, w));
             CHECK(other.values == counted.values);
             if (w.read) CHECK(other.list == counted.list);
             const auto& wraps = other.pmus[0]->wraps;
             REQUIRE(wraps.size() == reference.size());
+            CHECK(other.pmus[0]->syncs == wraps.size()); // never asked in vain
             for (std::size_t i = 0; i < wraps.size(); ++i)
                 if (wraps[i].total != reference[i].total || wraps[i].instructions != reference[i].instructions ||
                     wraps[i].cycle != reference[i].cycle || wraps[i].pc != reference[i].pc)
