@@ -43,9 +43,20 @@ TEST_CASE(
     CHECK(after > 100);
 }
 
+TEST_CASE("a deadline stops both loops at the same instruction where accesses miss now and then", "[PMUV3-062]") {
+    check_both_paths("mixed");
+    const auto &fast = marks_of_runs().at(path_name("mixed", false)).front().marks,
+               &plain = marks_of_runs().at(path_name("mixed", true)).front().marks;
+    REQUIRE(plain.size() > 1000);
+    REQUIRE(fast.size() == plain.size());
+    for (std::size_t i = 0; i < fast.size(); ++i)
+        if (fast[i].cycle != plain[i].cycle || fast[i].pc != plain[i].pc ||
+            fast[i].instructions != plain[i].instructions)
+            FAIL("mark " << i << " at cycle " << fast[i].cycle << " instead of " << plain[i].cycle);
+}
+
 TEST_CASE("wrong predictions that are noted late are those that are noted at once", "[PMUV3-062]") {
     check_both_paths("mispredicts");
-    check_both_paths("mixed");
     const Machine& m = machine(path_name("mispredicts", false));
     CHECK(m.list.at(m.list.size() - pmu_event::kCount - 1 + pmu_event::BR_MIS_PRED) > 2000);
 }

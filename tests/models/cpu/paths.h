@@ -167,7 +167,9 @@ inline void add_path_runs(MakeCore make) {
         }
         m.values["stop"] = static_cast<std::uint64_t>(s.stop);
     });
-    add_both_paths(make, "mixed", [](Machine& m, bool) {
+    add_both_paths(make, "mixed", [](Machine& m, bool plain) {
+        Marks& marks = marks_of_runs()[path_name("mixed", plain)].emplace_back(*m.cores[0], 61);
+        m.cores[0]->add_deadline_source(marks);
         m.use(0);
         m.load(kCode, mixed_program());
         CpuState s;
