@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <iterator>
 #include <stdexcept>
 #include <utility>
@@ -202,7 +201,8 @@ void CoreBase::count_ops(const Block& block, unsigned from, unsigned to) {
     }
 }
 
-void CoreBase::note_mispredict(Mispredict kind, std::uint64_t n, std::uint64_t pc, bool taken, std::uint32_t times) {
+void CoreBase::note_mispredict(Mispredict kind, std::uint64_t n, const DecodedOp& branch, std::uint64_t pc, bool taken,
+                               std::uint32_t times) {
     if (kind != Mispredict::direction || (pc ^ vpn_ << kPageShift) >= kPageSize) {
         // Where an indirect branch was believed to go only the predictor knew.
         note(kind == Mispredict::direction  ? Lane::cond_mispredict
@@ -219,7 +219,7 @@ void CoreBase::note_mispredict(Mispredict kind, std::uint64_t n, std::uint64_t p
         w.n = n;
         w.taken = taken;
         w.changes = code_.changes();
-        learn_wrong_path(w);
+        learn_wrong_path(w, branch);
     }
     if (__builtin_expect(wrong_paths_armed_, 0)) {
         for (unsigned i = 0; i < w.count; ++i) totals_.add(w.adds[i].event, w.adds[i].n);
@@ -241,7 +241,8 @@ void CoreBase::flush_wrong_paths() const {
     }
 }
 
-void CoreBase::learn_wrong_path(WrongPath& w) const {
+/// `branch`: as it was executed. What stands in memory may be another one by now.
+void CoreBase::learn_wrong_path(WrongPath& w, const DecodedOp& branch) const {
     w.count = 0;
     const auto add = [&](Lane l, std::uint64_t n) {
         for (const EventNumber e : lane_map_.events(l)) w.adds.at(w.count++) = {e, static_cast<std::uint32_t>(n)};
@@ -249,12 +250,7 @@ void CoreBase::learn_wrong_path(WrongPath& w) const {
     add(Lane::cond_mispredict, 1);
     if (!w.n) return;
     add(Lane::wrong_path, w.n);
-    std::uint64_t wrong = w.pc + 4;
-    if (!w.taken) {
-        std::uint32_t raw = 0;
-        std::memcpy(&raw, physical_.host(PhysAddr(page_->ppn << kPageShift | (w.pc & (kPageSize - 1)))), sizeof raw);
-        wrong = w.pc + static_cast<std::uint64_t>(a64::decode(raw).imm);
-    }
+    const std::uint64_t wrong = w.pc + (w.taken ? 4 : static_cast<std::uint64_t>(branch.insn.imm));
     if ((wrong ^ vpn_ << kPageShift) >= kPageSize) return;
     const LaneVector counts = on_wrong_path(wrong, w.n);
     for (const WrongKind& k : kWrongKinds)

@@ -166,9 +166,10 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
         for (EventNumber e : lane_map_.events(lane)) totals_.add(e, n);
         if (totals_.dirty) deadline_ = 0;
     }
-    /// Of the branch at `pc`, behind which `n` operations were issued in vain. More than once only of directions, within a
+    /// Of `branch` at `pc`, behind which `n` operations were issued in vain. More than once only of directions, within a
     /// page, and if nobody watches.
-    void note_mispredict(Mispredict kind, std::uint64_t n, std::uint64_t pc, bool taken, std::uint32_t times = 1);
+    void note_mispredict(Mispredict kind, std::uint64_t n, const DecodedOp& branch, std::uint64_t pc, bool taken,
+                         std::uint32_t times = 1);
     bool watches_mispredicts() const { return wrong_paths_armed_; }
     /// Kernel code in so many lines of text was charged: what it leaves in the predictor. Returns how many were mispredicted.
     virtual unsigned kernel_branches(BranchPredictor::Passage& p) = 0;
@@ -373,7 +374,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
         std::array<Add, 24> adds{};
     };
     static constexpr unsigned kWrongPaths = 128;
-    void learn_wrong_path(WrongPath& w) const;
+    void learn_wrong_path(WrongPath& w, const DecodedOp& branch) const;
     void flush_wrong_paths() const;
     LaneVector on_wrong_path(std::uint64_t pc, std::uint64_t n) const;
     SysRegOutcome transact(SysReg reg, std::uint64_t& value, bool write, ExceptionLevel el);

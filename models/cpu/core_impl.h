@@ -188,8 +188,9 @@ class CoreImpl final : public CoreBase {
     }
     /// Notes the mispredicted branches that were left out, before new code is decoded or somebody looks at the counts.
     void note_mispredicts() {
-        replayer_.each_mispredict([this](std::uint64_t pc, bool taken, std::uint64_t wrong_path, std::uint32_t times) {
-            note_mispredict(Mispredict::direction, wrong_path, pc, taken, times);
+        replayer_.each_mispredict([this](const DecodedOp& branch, std::uint64_t pc, bool taken,
+                                         std::uint64_t wrong_path, std::uint32_t times) {
+            note_mispredict(Mispredict::direction, wrong_path, branch, pc, taken, times);
         });
     }
     /// The present block has ended without a branch, and not as was known.
@@ -612,7 +613,7 @@ typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(P& pipe, a64::CpuState& s, bool
                     fast_.taken += taken;
                     Resolution r;
                     if constexpr (!P::kSimple) r = predict(op->insn.kind, pc, taken, s.pc);
-                    if (resolve(pipe, r, taken, resolved)) note_mispredict(r.mispredict, wrong_path_, pc, taken);
+                    if (resolve(pipe, r, taken, resolved)) note_mispredict(r.mispredict, wrong_path_, *op, pc, taken);
                     pc = s.pc - 4;
                     break;
                 }

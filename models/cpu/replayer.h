@@ -85,14 +85,15 @@ class Replayer {
         }
         return true;
     }
-    /// Calls note(pc, taken, wrong_path, times) for the mispredicted branches that finish_conditional() has left out.
+    /// Calls note(branch, pc, taken, wrong_path, times) for the mispredicted branches that finish_conditional() has left out.
     template <class F>
     void each_mispredict(F note) {
         for (; listed_; listed_ = listed_->listed_before) {
             listed_->listed = false;
+            const Block& b = *listed_->block;
             for (const bool taken : {false, true})
                 if (ReplayNode::Exit& e = listed_->exits[ReplayNode::kMispredicted + taken]; e.passes != 0)
-                    note(listed_->branch, taken, listed_->wrong_path, std::exchange(e.passes, 0u));
+                    note(b.ops[b.size - 1u], listed_->branch, taken, listed_->wrong_path, std::exchange(e.passes, 0u));
         }
     }
     /// The same with anything. False: something is new, and the block is to be placed from its beginning; the pipeline is
@@ -198,7 +199,6 @@ class Replayer {
     bool begin_cut(const ReplayCut* c) {
         if (!at_ || (c && c->count == ReplayCut::kMostVariants)) return false;
         if (node_) record_again(*node_);
-        takes_inputs_ = true;
         return recording_;
     }
     /// The access at `va` was placed after begin_cut(), with the cut that it had, if any. False: what follows is not recorded.

@@ -346,7 +346,7 @@ class Threads {
     }
     [[gnu::noinline]] static void mispredicted(CoreBase& base, State& s, const Op* op, u64 pc, bool taken, u64 target) {
         Core& c = core(base);
-        c.note_mispredict(c.resolution_.mispredict, c.wrong_path_, pc, taken);
+        c.note_mispredict(c.resolution_.mispredict, c.wrong_path_, *op, pc, taken);
         c.credit_ -= c.pipe_.mispredict_penalty();
         if (c.deadline_ == 0) return attention_after_branch(base, s, op, target); // its events are watched
         return enter(base, s, target);

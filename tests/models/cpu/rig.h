@@ -87,6 +87,7 @@ struct Setup {
     std::uint64_t quantum_ps{100'000'000};
     bool simple{};
     unsigned first_cpu{4};
+    bool plain{}; ///< only the plain execution loop
 };
 
 class Machine;

@@ -21,6 +21,7 @@ Machine::Machine(const std::string& name, const Setup& setup, Body body)
         config.hertz = setup.hertz;
         config.quantum = Picoseconds(setup.quantum_ps);
         config.simple = setup.simple;
+        config.plain = setup.plain;
         config.domain = &domain;
         cores.push_back(setup.make(n.c_str(), config, memory));
         cpu::Core& core = *cores.back();
