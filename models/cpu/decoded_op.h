@@ -54,7 +54,8 @@ struct alignas(64) DecodedOp {
     std::uint8_t align_mask{}; ///< size of one element - 1: which addresses count as unaligned
     bool is_store : 1 {};
     bool heavy : 1 {}; ///< may make more data accesses than fast_weight says
-    bool plain : 1 {}; ///< one micro-operation, at most two operands (store data apart) and one result (stores: none)
+    bool
+        plain : 1 {}; ///< one micro-operation, at most two operands (store data apart), one result (stores: none), and no order
     Handler handler{};
 };
 static_assert(sizeof(DecodedOp) == 64);

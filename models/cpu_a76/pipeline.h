@@ -28,6 +28,9 @@ inline constexpr std::uint8_t I = S0 | S1 | M, L = L0 | L1, V = V0 | V1;
 namespace detail {
 inline constexpr std::uint8_t result_store = 1; ///< store that gives back a result
 inline constexpr std::uint8_t fused = 2;        ///< AESMC, AESIMC: one operation with the AESE, AESD right before it
+/// Of accesses: not before what was stored with release has reached the cache; stores with release; and not before everything
+/// older has retired and reached the cache.
+inline constexpr std::uint8_t acquire = 4, release = 8, oldest = 16;
 } // namespace detail
 
 struct PipelineParams {
@@ -131,10 +134,11 @@ class Pipeline {
             ready_[dst[2]] = issue + 1;
         }
         retire(done);
-        // Written to the cache after retirement, once the line is owned.
-        const std::uint64_t drained = std::max(retired() + 1, ready);
+        // Written to the cache after retirement, once the line is owned, if it was not when executed.
+        const std::uint64_t drained = std::max(retired() + !(op.timing.detail & detail::oldest), ready);
         store_queue_[stores_seen_++ % kMaxStoreQueue] = drained;
         drained_ = std::max(drained_, drained);
+        if (__builtin_expect(op.timing.detail & detail::release, 0)) released_ = drained_;
         Store& s = stores_[va >> 3 & (kStores - 1)];
         s = Store{va, drained, done, op.insn.mem_bytes};
     }
@@ -357,6 +361,7 @@ class Pipeline {
     bool redirected_{true};                    ///< the next block comes from elsewhere
     std::uint64_t memory_order_{};             ///< no younger access issues before (barriers, acquire)
     std::uint64_t drained_{};                  ///< all stores so far have reached the cache
+    std::uint64_t released_{};                 ///< so have all up to the last one with release
     std::uint64_t div_free_{}, fp_div_free_{}; ///< dividers: take one operation at a time
     unsigned loads_{}, stores_seen_{};
     cpu::StallCounts& stalls_;

@@ -19,12 +19,13 @@ class PipeImages {
   public:
     PipeImages(cpu::TimingOf timing_of, const Params& params) : params_(params) {
         // MUL, ADD, SUBS, CSEL, MADD, UDIV, FADD, FMUL, FMADD, FDIV, LDR, LDP, LDR post-index, LDR of 128 bits, STR, STP, AESE,
-        // AESMC, MOV, PRFM for the L1 and for the L2, ADD with a shift, UBFX, LDP of words, LDP post-index
+        // AESMC, MOV, PRFM for the L1 and for the L2, ADD with a shift, UBFX, LDP of words, LDP post-index, LDAXR, LDAR,
+        // STLR, STXR, LDADDAL
         for (std::uint32_t raw :
-             {0x9b037c41u, 0x8b030021u, 0xf1000442u, 0x9a820020u, 0x9b031041u, 0x9ac20820u, 0x1e622820u,
-              0x1e620820u, 0x1f420c20u, 0x1e621820u, 0xf9400023u, 0xa9400c22u, 0xf8408424u, 0x3dc00023u,
-              0xf9000022u, 0xa9000c22u, 0x4e284820u, 0x4e286800u, 0xd2800021u, 0xf9800020u, 0xf9800022u,
-              0x8b020c21u, 0xd3432c22u, 0x29400c22u, 0xa8c10c22u})
+             {0x9b037c41u, 0x8b030021u, 0xf1000442u, 0x9a820020u, 0x9b031041u, 0x9ac20820u, 0x1e622820u, 0x1e620820u,
+              0x1f420c20u, 0x1e621820u, 0xf9400023u, 0xa9400c22u, 0xf8408424u, 0x3dc00023u, 0xf9000022u, 0xa9000c22u,
+              0x4e284820u, 0x4e286800u, 0xd2800021u, 0xf9800020u, 0xf9800022u, 0x8b020c21u, 0xd3432c22u, 0x29400c22u,
+              0xa8c10c22u, 0xc85ffc23u, 0xc8dffc23u, 0xc89ffc22u, 0xc8047c22u, 0xf8e20023u})
             ops_.push_back(cpu::make_op(raw, timing_of));
         branch_ = cpu::make_op(0x54ffffa1u, timing_of); // B.NE
     }
@@ -131,6 +132,12 @@ class PipeImages {
             }
         }
     }
+    static std::uint32_t slow_of(std::uint32_t r) {
+        return r % 16 == 0   ? cpu::slow::cache_miss
+               : r % 16 == 2 ? cpu::slow::beats
+               : r % 16 == 4 ? cpu::slow::split
+                             : 0;
+    }
     void place(Pipe& pipe, const cpu::DecodedOp& op, std::uint32_t r) {
         switch (op.group) {
             case cpu::OpGroup::simple: return pipe.simple(op);
@@ -139,14 +146,12 @@ class PipeImages {
             case cpu::OpGroup::load: {
                 const std::uint64_t issue = pipe.begin(op);
                 const bool missed = r % 16 == 0;
-                return pipe.load(op, issue, issue + (missed ? r % 200 : 0), missed ? cpu::slow::cache_miss : 0,
-                                 kLoaded);
+                return pipe.load(op, issue, issue + (missed ? r % 200 : 0), slow_of(r), kLoaded);
             }
             case cpu::OpGroup::store: {
                 const std::uint64_t issue = pipe.begin(op);
                 const bool missed = r % 16 == 0;
-                return pipe.store(op, issue, issue + (missed ? r % 200 : 0), missed ? cpu::slow::cache_miss : 0,
-                                  kStored);
+                return pipe.store(op, issue, issue + (missed ? r % 200 : 0), slow_of(r), kStored);
             }
             default: return pipe.general(op);
         }
