@@ -93,7 +93,7 @@ struct CoreMemoryParams {
     bool l2_inclusive_of_l1d{}; ///< else the L2 is strictly exclusive: it holds no line that the L1D holds
     bool walks_skip_l1d{};      ///< walks read tables from the L2 on; else they look up the L1D first
     bool
-        late_prefetch_is_refill{}; ///< the first access to a prefetched line that is still on its way counts as a refill
+        late_prefetch_is_refill{}; ///< the first access to a prefetched line that is still on its way counts as a refill, fetches too
     // Latencies in core cycles, on top of the pipeline's own load-to-use latency (which covers an L1 hit).
     unsigned l2_hit{};              ///< L1 miss, L2 hit
     unsigned l2tlb_hit{};           ///< L1 TLB miss, L2 TLB hit

@@ -168,7 +168,10 @@ Timing PrivateCaches::fetch(std::uint64_t pline, std::uint64_t now, CacheLine** 
         l->stamp = ++inner_clock_;
         *line = l;
         Timing t{.ready = now};
-        if (const Fills::Fill* s = fetches_.find(pline, now)) t = {.ready = s->ready, .level = s->level};
+        if (const Fills::Fill* s = fetches_.find(pline, now)) {
+            t = {.ready = s->ready, .level = s->level};
+            if (l->prefetched && p_.late_prefetch_is_refill) count(ev::L1I_CACHE_REFILL); // est.: as of data
+        }
         if (l->prefetched) {
             l->prefetched = false;
             prefetch_l1i_after(pline, now);
@@ -391,6 +394,10 @@ Timing PrivateCaches::streamed_store(std::uint64_t pline, unsigned offset, unsig
             stream_.add(offset, bytes);
             *line = nullptr;
             return t;
+        }
+        if (stream_.stays(pline)) { // this one is in use
+            break_stream(now);
+            return store_miss(pline, now, line);
         }
         stream_.begin(pline);
     }

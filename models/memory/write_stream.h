@@ -36,9 +36,13 @@ class WriteStream {
         const std::uint64_t m = (bytes >= 64 ? ~0ull : (1ull << bytes) - 1) << offset;
         if ((mask_ & m) == m) return Added::rewritten;
         mask_ |= m;
-        return mask_ == ~0ull ? Added::whole : Added::part;
+        if (mask_ != ~0ull) return Added::part;
+        whole_ = line_;
+        return Added::whole;
     }
     void end() { line_ = ~0ull; }
+    /// The line that was whole last is stored to again: a stream goes on to others.
+    bool stays(std::uint64_t pline) const { return pline == whole_; }
 
     /// A whole line was stored. True: write streaming begins with the next line.
     bool whole_line(std::uint32_t clock) { // of the core's accesses
@@ -67,7 +71,7 @@ class WriteStream {
 
   private:
     WriteStreamParams p_;
-    std::uint64_t line_{~0ull};
+    std::uint64_t line_{~0ull}, whole_{~0ull}; ///< whole_: the last one that was
     std::uint64_t mask_{};
     unsigned lines_{};
     std::uint32_t last_whole_{}; ///< when a line was whole last

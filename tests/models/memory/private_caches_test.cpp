@@ -275,6 +275,20 @@ TEST_CASE("the L1I is indexed by virtual addresses", "[memory][l1i][index]") {
     }
 }
 
+TEST_CASE("a fetch that finds its line still on its way is a refill where a load is", "[memory][l1i][prefetch]") {
+    for (const bool late : {false, true}) {
+        CoreMemoryParams p = plain_a76();
+        p.l1i_next_lines = 1;
+        p.late_prefetch_is_refill = late;
+        CachesFixture f(p);
+        f.go(0x1000, Access::fetch);
+        f.go(0x1040, Access::fetch);
+        CHECK(f.total(ev::L1I_CACHE_REFILL) == 1u + late);
+        f.go(0x1040, Access::fetch);
+        CHECK(f.total(ev::L1I_CACHE_REFILL) == 1u + late);
+    }
+}
+
 TEST_CASE("next lines are prefetched into the L1I within a page", "[memory][l1i][prefetch]") {
     CoreMemoryParams p = plain_a76();
     p.l1i_next_lines = 2;
@@ -526,6 +540,21 @@ TEST_CASE("hits in the L1D between two lines end the A76's write streaming", "[m
         CHECK((f.l1d(0x10'0000 + 8 * 64) == State::modified) == (hits == 300));
         check_invariants(f);
     }
+}
+
+TEST_CASE("storing a line again that was whole ends write streaming, and it is allocated", "[memory][stream]") {
+    CachesFixture f(without_prefetch(cortex_a76_memory()));
+    const std::uint64_t last = 0x10'0000 + 7 * 64;
+    for (unsigned i = 0; i < 8; ++i)
+        for (unsigned o = 0; o < 64; o += 16) f.go(0x10'0000 + i * 64 + o, Access::store, 16);
+    REQUIRE(f.l1d(last) == State::invalid);
+    const auto written = f.total(ev::L2D_CACHE_WR);
+    for (unsigned n = 0; n < 5; ++n)
+        for (unsigned o = 0; o < 64; o += 16) f.go(last + o, Access::store, 16);
+    CHECK(f.l1d(last) == State::modified);
+    CHECK(f.total(ev::L2D_CACHE_WR) == written);
+    check_identities(f);
+    check_invariants(f);
 }
 
 TEST_CASE("stores that do not fill their lines never stream", "[memory][stream]") {
