@@ -100,7 +100,11 @@ GuestFiles::GuestFiles(const Options& o, const std::string& cwd) {
 }
 
 void GuestFiles::bind(std::string host, std::string guest, bool writable) {
-    mounts_.binds.push_back({std::move(host), std::move(guest), writable});
+    // They are mounted in this order, and a folder must not hide one inside it.
+    auto& binds = mounts_.binds;
+    const auto inside = std::find_if(binds.begin(), binds.end(),
+                                     [&](const auto& b) { return b.guest != guest && under(b.guest, guest); });
+    binds.insert(inside, {std::move(host), std::move(guest), writable});
 }
 
 std::optional<std::string> GuestFiles::map(const std::string& guest) const {

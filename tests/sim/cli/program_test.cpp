@@ -172,6 +172,20 @@ TEST_CASE("what the guest sees: the current folder, and the program's own read-o
     CHECK(files.host_path(cwd + "/../other/prog") == f.path("other/prog"));
 }
 
+TEST_CASE("a folder that holds the current one does not hide it") {
+    const Folder f;
+    write("../prog", elf());
+    const std::string cwd = fs::current_path().string();
+    GuestFiles files(Options{}, cwd);
+    find_program(files, "../prog", cwd);
+    const auto& binds = files.mounts().binds;
+    REQUIRE(binds.size() == 2);
+    CHECK(binds[0].guest == fs::path(cwd).parent_path());
+    CHECK_FALSE(binds[0].writable);
+    CHECK(binds[1].guest == cwd);
+    CHECK(binds[1].writable);
+}
+
 TEST_CASE("the folder that a link leads to is visible, too") {
     const Folder f;
     write(f.path("real/prog"), elf());
