@@ -68,7 +68,11 @@ void Perf::cpu_dying(int cpu) {
         PerfEventContext& ctx = cpuctx.ctx;
         p.ctx_sched_out(ctx, cpuctx, EVENT_TIME);
         const std::vector<PerfEvent*> events = ctx.event_list;
-        for (PerfEvent* event : events) p.__perf_remove_from_context(*event, cpuctx, ctx, DETACH_GROUP);
+        for (PerfEvent* event : events) {
+            const bool enabled = event->state >= PerfEventState::inactive;
+            p.__perf_remove_from_context(*event, cpuctx, ctx, DETACH_GROUP);
+            if (enabled) p.notice(EventNotice::What::disabled, *event);
+        }
         cpuctx.online = false;
         kernel_.hrtimer_cancel(cpuctx.hrtimer);
         cpuctx.hrtimer_active = false;

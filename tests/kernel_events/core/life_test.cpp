@@ -490,9 +490,12 @@ TEST_CASE("a CPU goes: its events are off for good, tasks' events are not concer
     const int of_task = w.must_open(World::on(World::hw(kInstructions)), 0, -1);
     w.k.count(1, kInstructions, 20);
     w.k.on_cpu(1);
+    w.k.record_notices = true;
     w.perf.cpu_dying(1);
+    w.k.record_notices = false;
     w.k.on_cpu(0);
     w.k.online = 1;
+    CHECK(w.noticed(EventNotice::What::disabled) == 3); // so that nobody takes them for enabled
     for (const int fd : {lead, sibling, faults}) {
         CHECK(w.event(fd).state == PerfEventState::off);
         CHECK(w.event(fd).group_leader == &w.event(fd));
