@@ -716,7 +716,11 @@ CoreBase::Next CoreBase::user_boundary(const DecodedOp* op) {
     }
     if (debug_active_ && debug_->breakpoint_matches(state_->pc)) {
         // A pc that is not aligned and a fetch that faults come first (DBG-048): run() finds them again.
-        if (find_block(cycle_)) return Next::breakpoint;
+        const std::uint64_t counted_by_blocks = fast_.translations_slow;
+        if (find_block(cycle_)) {
+            fast_.translations_slow = counted_by_blocks; // none executes now
+            return Next::breakpoint;
+        }
         state_->stop = Stop::none;
         relookup_ = true;
     }

@@ -155,6 +155,10 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
 
     /// Adds the static lanes of ops [from, to) of a block that was not executed as a whole.
     void count_ops(const Block& block, unsigned from, unsigned to);
+    /// Operation `at` has stopped and does not count, but for its fetch, which has been looked up.
+    void count_stopped(const Block& block, unsigned at) {
+        fast_.fetches += block.op_lanes[at] >> index_of(Lane::fetch) & 1;
+    }
     void count_block(Block& block) {
         if (__builtin_expect(block.executions++ == 0, 0)) {
             block.counted_before = counted_;

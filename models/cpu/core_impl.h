@@ -665,6 +665,7 @@ typename CoreImpl<Pipe>::Why CoreImpl<Pipe>::run(P& pipe, a64::CpuState& s, bool
         continue;
     stopped:
         count_ops(*b, first, static_cast<unsigned>(op - ops));
+        count_stopped(*b, static_cast<unsigned>(op - ops));
         return Why::stopped;
     }
 }

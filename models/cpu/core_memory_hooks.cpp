@@ -274,14 +274,14 @@ Block* CoreBase::find_block(std::uint64_t now) {
     fetch_ready_ = now;
     if (f.vpn != vpn || refresh) {
         const mem::Translation t = memory_.translate_fetch(VirtAddr(pc), now);
-        ++fast_.translations_slow;
         if (!simple_) fetch_ready_ = now + t.cycles;
         if (totals_.dirty) stop_soon();
         if (!t.entry) {
             state_->stop = Stop::insn_abort;
             state_->fault = a64::Fault{pc, t.status ? t.status : kTranslationFault, false, false};
-            return nullptr;
+            return nullptr; // no block will count this lookup
         }
+        ++fast_.translations_slow;
         f = FetchPage{vpn, &code_.page(t.entry->ppn), t.entry};
     }
     if (refresh) f.page->l1i[(pc & (kPageSize - 1)) >> kLineShift] = nullptr;

@@ -191,6 +191,7 @@ class Threads {
     [[gnu::noinline, gnu::cold]] static void stopped(CoreBase& base, State&, const Op* op, u64) {
         Core& c = core(base);
         leave_at(c, op);
+        c.count_stopped(*c.block_, static_cast<unsigned>(op - c.block_->ops.data()));
         c.why_ = Why::stopped;
     }
     /// The plain loop takes the rest of the block, which begins with `op`.

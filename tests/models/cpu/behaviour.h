@@ -269,6 +269,36 @@ inline void add_behaviour_runs(MakeCore make) {
         m.values["returns"] = m.cores[0]->total(ev::EXC_RETURN, EL1);
     });
 
+    add_run("lookups", one, [](Machine& m, unsigned) {
+        m.use(0);
+        static std::deque<FakeDebug> monitors;
+        FakeDebug& d = monitors.emplace_back();
+        cpu::Core& c = *m.cores[0];
+        c.set_debug_monitor(d);
+        m.load(kCode, {ldr(3, 1)});
+        m.load(kCode + 0x1000, {0x00000000});
+        m.load(kCode + 0x2000, {svc()});
+        CpuState s;
+        s.x[1] = 0x30000008; // not mapped
+        const auto look = [&](std::uint64_t pc, std::vector<EventNumber> events) {
+            std::vector<std::uint64_t> before;
+            for (const EventNumber e : events) before.push_back(m.el0(e));
+            s.pc = pc;
+            m.run(0, s);
+            for (std::size_t i = 0; i < events.size(); ++i) m.list.push_back(m.el0(events[i]) - before[i]);
+        };
+        look(0x40000000, {ev::L1I_TLB, ev::L1I_TLB_REFILL, ev::L1I_CACHE});
+        look(kCode, {ev::L1I_TLB, ev::L1I_TLB_REFILL, ev::L1I_CACHE, ev::L1D_TLB, ev::L1D_TLB_REFILL});
+        look(kCode, {ev::L1I_TLB, ev::L1I_TLB_REFILL, ev::L1I_CACHE, ev::L1D_TLB, ev::L1D_TLB_REFILL});
+        look(kCode + 0x1000, {ev::L1I_TLB, ev::L1I_TLB_REFILL, ev::L1I_CACHE});
+        d.breakpoint = kCode + 0x2000;
+        c.debug_changed();
+        look(kCode + 0x2000, {ev::L1I_TLB, ev::L1I_TLB_REFILL});
+        d.breakpoint = ~0ull;
+        c.debug_changed();
+        look(kCode + 0x2000, {ev::L1I_TLB, ev::L1I_TLB_REFILL, ev::L1I_CACHE});
+    });
+
     add_run("debug", one, [](Machine& m, unsigned) {
         m.use(0);
         static std::deque<FakeDebug> monitors;

@@ -113,6 +113,18 @@ TEST_CASE("faults report what the architecture says and retire nothing") {
     CHECK(m.values.at("returns") == 5);
 }
 
+TEST_CASE("what was refilled had been looked up, whether or not anything was executed") {
+    const std::vector<std::uint64_t> expected = {
+        1, 1, 0,       // a fetch that faults
+        1, 1, 1, 1, 1, // a load that does, the first of its page
+        1, 0, 1, 1, 1, // and once more
+        1, 1, 1,       // what is no instruction
+        1, 1,          // a breakpoint at the first of a page
+        1, 0, 1,       // which then is executed
+    };
+    CHECK(machine("lookups").list == expected);
+}
+
 TEST_CASE("breakpoints, steps and watchpoints stop where they should", "[DBG-017][DBG-032][DBG-040]") {
     Machine& m = machine("debug");
     const auto bp = static_cast<std::uint64_t>(cpu::UserExit::breakpoint),
