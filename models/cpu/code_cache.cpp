@@ -37,11 +37,13 @@ Block* CodeCache::decode(CodePage& page, std::uint64_t offset) {
         std::memcpy(&raw, code + at, 4);
         DecodedOp& op = block->ops.emplace_back(make_op(raw, timing_of_));
         if (handler_of_) op.handler = handler_of_(op, *block);
-        const std::uint32_t lanes = static_lanes(op.insn, at, at == offset);
+        const std::uint32_t reads = reads_memory(op.insn);
+        const std::uint32_t lanes = static_lanes(op.insn, at, at == offset) | reads << kReads;
         block->op_lanes[(at - offset) / 4] = lanes;
         for (unsigned l = 0; l < kVectorLanes; ++l)
             if (lanes >> l & 1) block->lanes.add(l);
         block->fetches += lanes >> index_of(Lane::fetch) & 1;
+        block->reads += static_cast<std::uint8_t>(reads);
         block->cycles += most_cycles(op);
         block->cost += op.heavy ? 1 + kHeavyCost : 1;
         if (a64::ends_block(op.insn)) break;

@@ -65,13 +65,14 @@ struct Block {
     std::uint32_t cycles{};  ///< that it can take at most beyond its pipeline's ceiling()
     std::uint16_t fetches{}; ///< sum of Lane::fetch
     std::uint16_t size{};    ///< operations
+    std::uint8_t reads{};    ///< sum of kReads
     std::uint8_t line{};     ///< line within the page
     BlockPlace place{};
     bool replays{true};         ///< may be remembered as a whole (replay.h)
     bool has_inputs{};          ///< more than the pipeline's state decides what it takes (ReplayInput)
     std::vector<DecodedOp> ops; ///< `size` of them, and one more that ends a threaded loop's way through the block
     LaneVector lanes{};         ///< sums over all operations
-    std::array<std::uint32_t, kMaxOps> op_lanes{}; ///< static_lanes() of each operation
+    std::array<std::uint32_t, kMaxOps> op_lanes{}; ///< static_lanes() of each operation, and kReads
 };
 
 /// A physical page that code was executed from.

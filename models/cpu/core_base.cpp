@@ -143,6 +143,7 @@ void CoreBase::flush_executed(EventTotals::Row& row) const {
     for (; counted_; counted_ = counted_->counted_before) {
         fast_.lanes.add(counted_->lanes, counted_->executions);
         fast_.fetches += counted_->fetches * counted_->executions;
+        if (functional_) fast_.reads += counted_->reads * counted_->executions;
         counted_->executions = 0;
     }
     flush_wrong_paths();
@@ -154,6 +155,10 @@ void CoreBase::flush_executed(EventTotals::Row& row) const {
     if (!simple_) { // what CoreMemory was asked for it has counted itself
         row[ev::L1I_CACHE] -= fast_.fetches_slow;
         row[ev::L1I_TLB] -= fast_.translations_slow;
+    }
+    if (functional_) { // one access each, as nobody asks which go across lines
+        feed(Lane::read_slow, fast_.reads);
+        feed(Lane::write_slow, fast_.lanes[index_of(Lane::store)]);
     }
     feed(Lane::read_hit, fast_.hits[0]);
     feed(Lane::write_hit, fast_.hits[1]);
@@ -198,6 +203,7 @@ void CoreBase::count_ops(const Block& block, unsigned from, unsigned to) {
         for (unsigned l = 0; l < kVectorLanes; ++l)
             if (lanes >> l & 1) fast_.lanes.add(l);
         fast_.fetches += lanes >> index_of(Lane::fetch) & 1;
+        fast_.reads += lanes >> kReads & 1;
     }
 }
 

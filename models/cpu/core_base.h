@@ -187,6 +187,7 @@ class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListene
     struct FastCounts {
         LaneVector lanes{};
         std::uint64_t fetches{}, fetches_slow{}, translations_slow{};
+        std::uint64_t reads{};   ///< in fast-forward, which looks at no access
         std::uint64_t hits[2]{}; ///< by DecodedOp::is_store
         std::uint64_t unaligned[2]{};
         std::uint64_t taken{};

@@ -507,6 +507,7 @@ typename CoreImpl<Pipe>::Accessed CoreImpl<Pipe>::slow_access(a64::CpuState& s, 
         // The status may go to XZR; then what the access did tells.
         const bool passed = op.insn.rm < a64::kZr ? !failed : (what & slow::access) || s.mem.accesses;
         note(passed ? Lane::store_exclusive_pass : Lane::store_exclusive_fail);
+        if (passed && functional_) note(Lane::write_slow);
         if (!passed) ready += tables_.costs.store_exclusive_fail;
     }
     if (op.insn.timing == a64::TimingClass::prefetch) ready = issue; // nobody waits for it

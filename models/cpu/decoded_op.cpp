@@ -128,6 +128,8 @@ std::uint32_t static_lanes(const Insn& i, std::uint64_t pc_low, bool entry) {
     return kind_lanes(i) | bit(Lane::instruction) | fetch;
 }
 
+bool reads_memory(const Insn& i) { return i.kind == InsnKind::load || i.kind == InsnKind::exclusive_load; }
+
 DecodedOp make_op(std::uint32_t raw, TimingOf timing_of) {
     DecodedOp op;
     op.insn = a64::decode(raw);

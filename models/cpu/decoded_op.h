@@ -73,5 +73,9 @@ inline unsigned note_slot(const DecodedOp* op) {
 DecodedOp make_op(std::uint32_t raw, TimingOf timing_of);
 /// Bit n: it feeds static lane n. `entry`: it begins a block; `pc_low`: its address within the page.
 std::uint32_t static_lanes(const a64::Insn& insn, std::uint64_t pc_low, bool entry);
+/// It reads memory and does no more with it: neither a prefetch nor an atomic, which both feed Lane::load.
+bool reads_memory(const a64::Insn& insn);
+/// Where reads_memory() stands beside an operation's static lanes.
+inline constexpr unsigned kReads = 31;
 
 } // namespace rkperf::cpu

@@ -40,12 +40,33 @@ class FastForward(rk.Case):
                       for t in ("full", "none")}
             self.assertEqual(counts["full"], counts["none"], event)
 
+    def test_each_load_and_store_is_an_access(self):
+        """As with timing, but for those across two lines; an atomic is a store only."""
+        for program in (("quicksort", "3000"), ("locks",)):
+            count = {}
+            for option in ("--timing=full", "--timing=none", "--warm-up=30000"):
+                for event in ("MEM_ACCESS", "MEM_ACCESS_RD", "MEM_ACCESS_WR", "LD_RETIRED", "ST_RETIRED"):
+                    count[option, event] = self.totals(option, "--cpus", "0", "--", rk.workload(program[0]), *program[1:],
+                                                       event=event)[0]
+            of = {e: n for (option, e), n in count.items() if option == "--timing=none"}
+            self.assertEqual(of["MEM_ACCESS_WR"], of["ST_RETIRED"])
+            self.assertEqual(of["MEM_ACCESS"], of["MEM_ACCESS_RD"] + of["MEM_ACCESS_WR"])
+            self.assertLessEqual(of["MEM_ACCESS_RD"], of["LD_RETIRED"])
+            for event in ("MEM_ACCESS_RD", "MEM_ACCESS_WR"):
+                full = count["--timing=full", event]
+                self.assertTrue(full * 0.999 < of[event] <= count["--warm-up=30000", event] <= full, f"{program} {count}")
+
     def test_overflows_are_exact(self):
         """Every sample of instructions:u in a loop of 4 comes at the same distance: the error is that of the last period."""
         r = self.ok("record", "--timing=none", "--cpus", "4", "-e", "instructions:u", "-c", "10000", "-o", "X", "--",
                     rk.workload("exactloop"), "100000")
         row = rk.truth_table(r.stderr)["instructions:u"]
         self.assertEqual(rk.number(row["samples"]), rk.number(row["count"]) // 10000)
+        self.assertEqual(row["count"], row["truth"])
+        r = self.ok("record", "--timing=none", "--cpus", "4", "-e", "r13:u", "-c", "1000", "-o", "X", "--",
+                    rk.workload("quicksort"), "3000")
+        row = rk.truth_table(r.stderr)["r13 MEM_ACCESS:u"]
+        self.assertEqual(rk.number(row["samples"]), rk.number(row["count"]) // 1000)
         self.assertEqual(row["count"], row["truth"])
 
     def test_warm_up_ends_at_its_instruction(self):
@@ -87,4 +108,4 @@ class FastForward(rk.Case):
 
 
 if __name__ == "__main__":
-    rk.main("exactloop", "quicksort", "regions")
+    rk.main("exactloop", "quicksort", "regions", "locks")
