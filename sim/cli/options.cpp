@@ -184,6 +184,13 @@ ParseResult finish(Options o, const Raw& raw) {
     if (!raw.quantum.empty()) o.overrides.push_back({"--quantum", "sim.quantum", raw.quantum});
     if (!raw.timing.empty()) o.overrides.push_back({"--timing", "sim.timing", raw.timing});
     if (!raw.warm_up.empty()) o.overrides.push_back({"--warm-up", "sim.warm_up", raw.warm_up});
+    const auto given = [&](sv key) {
+        const auto last =
+            std::find_if(o.overrides.rbegin(), o.overrides.rend(), [&](const auto& x) { return x.key == key; });
+        return last == o.overrides.rend() ? std::string() : last->value;
+    };
+    if (const std::string n = given("sim.warm_up"); given("sim.timing") == "none" && !n.empty() && n != "0")
+        return fault(fmt::format("--warm-up {} does not go with --timing none, which times nothing behind it", n));
     if (o.check_fast && (!o.gdb.empty() || !o.trace.empty() || !o.totals.empty() || o.stats))
         return fault("--check-fast runs twice, and does not go with --gdb, --trace, --totals or --stats");
     if (!raw.timeout.empty()) {
@@ -284,10 +291,11 @@ ParseResult parse_options(const std::vector<std::string>& args) {
     } catch (const CLI::CallForVersion& v) {
         return {std::nullopt, 0, std::string(v.what()) + "\n"};
     } catch (const CLI::ExtrasError& e) {
-        for (std::size_t i = 1; i < args.size(); ++i)
-            if (args[i].starts_with('-') && !own_option(args[i]))
-                return fault(fmt::format("{}: there is no option '{}'; 'rkperf {} --help' lists them", row->name,
-                                         args[i], row->name));
+        const std::vector<std::string> left = app.remaining(true);
+        const auto option = std::find_if(left.begin(), left.end(), [](sv a) { return a.starts_with('-'); });
+        if (option != left.end())
+            return fault(fmt::format("{}: there is no option '{}'; 'rkperf {} --help' lists them", row->name,
+                                     option->substr(0, option->find('=')), row->name));
         return fault(fmt::format("{}: {}", row->name, e.what()));
     } catch (const CLI::ParseError& e) {
         return fault(fmt::format("{}: {}", row ? row->name : "rkperf", e.what()));

@@ -66,14 +66,19 @@ TEST_CASE("--quiet of record silences the client as well") {
 }
 
 TEST_CASE("what is timed") {
-    const Options o = good({"record", "--timing=none", "--warm-up", "5000", "--check-fast", "-c", "10", "prog"});
+    const Options o = good({"record", "--timing=regions", "--warm-up", "5000", "--check-fast", "-c", "10", "prog"});
     REQUIRE(o.overrides.size() == 2);
     CHECK(o.overrides[0].key == "sim.timing");
-    CHECK(o.overrides[0].value == "none");
+    CHECK(o.overrides[0].value == "regions");
     CHECK(o.overrides[1].key == "sim.warm_up");
     CHECK(o.check_fast);
     CHECK(o.client_args == Words{"-c", "10"});
     CHECK(good({"run", "--totals", "T", "prog"}).totals == "T");
+    CHECK_THAT(bad({"run", "--warm-up", "10", "--timing=none", "prog"}),
+               Catch::Contains("--warm-up 10 does not go with"));
+    CHECK_THAT(bad({"run", "--set", "sim.timing=none", "--warm-up", "10", "prog"}),
+               Catch::Contains("does not go with"));
+    good({"run", "--warm-up", "0", "--timing=none", "prog"});
     CHECK_THAT(bad({"run", "--check-fast", "--stats", "prog"}), Catch::Contains("runs twice"));
     CHECK_THAT(bad({"run", "--check-fast", "--gdb", "stdio", "prog"}), Catch::Contains("runs twice"));
 }
@@ -89,6 +94,9 @@ TEST_CASE("mistakes on the command line are named") {
     CHECK_THAT(bad({"fly"}), Catch::Contains("there is no command 'fly'"));
     CHECK_THAT(bad({"run", "--fast", "prog"}), Catch::Contains("there is no option '--fast'"));
     CHECK_THAT(bad({"--fast"}), Catch::Contains("there is no option '--fast'"));
+    // Another command has it.
+    CHECK_THAT(bad({"stat", "--gdb", ":1", "--", "prog"}), Catch::Contains("stat: there is no option '--gdb'"));
+    CHECK_THAT(bad({"record", "--gdb=:1", "-e", "cycles", "prog"}), Catch::Contains("there is no option '--gdb'"));
     CHECK_THAT(bad({"run", "--cpus", "4-2", "prog"}), Catch::Contains("--cpus 4-2"));
     CHECK_THAT(bad({"run", "--timeout-sim", "soon", "prog"}), Catch::Contains("--timeout-sim soon"));
     CHECK_THAT(bad({"run", "--timeout-sim", "0", "prog"}), Catch::Contains("--timeout-sim 0"));
