@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # rk-timeout: 300
 """Counts are exact to the instruction on both kinds of core, counted or sampled; estimates are close."""
+import os
+import shutil
+import subprocess
+
 import perfdata
 import rk
 
@@ -67,6 +71,24 @@ class Counting(rk.Case):
                 row = truth["r8 INST_RETIRED:u"]
                 self.assertEqual(rk.number(row["truth"]), instructions(n))
                 self.assertLess(rk.number(row["count"]), instructions(n))
+
+
+    def test_a_cpu_that_goes_takes_its_events_along(self):
+        """They stay off when it is back, and the truth ends with them, whatever their number and order."""
+        cc = os.environ.get("CC_GUEST", "aarch64-linux-gnu-gcc")
+        if not shutil.which(cc):
+            self.skipTest("no cross compiler")
+        subprocess.run([cc, "-O1", "-static", "-o", self.path("offline"), rk.SOURCE / "tests/integration/offline.c"], check=True)
+        counts = []
+        for events in ("cycles:u,r08:u,r21:u", "r21:u,r08:u,cycles:u", "r08:u"):
+            r = self.ok("stat", "-C", "6", "-e", events, "--cpus", "4,6", "--", self.path("offline"), "6", "4")
+            for name, row in rk.truth_table(r.stderr).items():
+                self.assertEqual(row["error"], "exact", f"{events}: {name} {row}")
+            counts.append(rk.number(rk.truth_table(r.stderr)["r8 INST_RETIRED:u"]["count"]))
+        r = self.ok("stat", "-C", "4", "-e", "r08:u", "--cpus", "4,6", "--", self.path("offline"), "6", "4")
+        once = rk.number(rk.truth_table(r.stderr)["r8 INST_RETIRED:u"]["count"])
+        for n in counts:
+            self.assertAlmostEqual(n / once, 1, delta=0.05, msg=f"{counts}, and {once} on the other CPU")
 
 
 class Sampling(rk.Case):

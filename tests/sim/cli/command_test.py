@@ -165,6 +165,15 @@ class Record(Command):
         self.assertEqual(samples, truth // 10000)
         self.assertTrue(os.path.exists(os.path.join(self.folder, "perf.data")))
 
+    def test_a_program_above_the_current_folder(self):
+        """Its folder is visible, and read-only, but does not cover the current one."""
+        shutil.copy(EXACTLOOP, self.folder)
+        below = os.path.join(self.folder, "below")
+        os.mkdir(below)
+        r = rkperf("record", "-e", "instructions:u", "-c", "10000", "--", "../exactloop", "100000", cwd=below)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertEqual(os.listdir(below), ["perf.data"])
+
     def test_same_bytes_twice(self):
         seen = []
         for _ in range(2):
