@@ -80,6 +80,12 @@ TEST_CASE("prefetch instructions go one at a time, whatever they find", "[a55]")
         CHECK(r.load(kLoadX4FromX0) == first + 1);
         CHECK(r.load(kPldL1) == first + 20);
     }
+    SECTION("and each has its place among the misses before the next") {
+        const std::uint64_t first = r.load(kPldL1, 50, cpu::slow::cache_miss);
+        CHECK(r.load(kLoadX4FromX0) == first + 1);
+        CHECK(r.place(kAddX6) == first + 1);
+        CHECK(r.load(kPldL1) == first + 50);
+    }
     SECTION("later ones do not wait") {
         const std::uint64_t first = r.load(kPldL1);
         r.pipe.restart(first + 100);

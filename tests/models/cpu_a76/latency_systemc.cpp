@@ -83,8 +83,13 @@ const bool registered = [] {
             [c](Machine& m) {
                 if (std::string(c.name) == "pointer chase") m.word(kData) = kData;
             });
+    measure_prefetches("prefetches", cpu_a76::make_core);
     return true;
 }();
+
+TEST_CASE("prefetch instructions on the Cortex-A76 go no faster than what they ask for comes", "[a76]") {
+    check_prefetches("prefetches");
+}
 
 TEST_CASE("cycles of instruction sequences on the Cortex-A76") {
     REQUIRE(registered);
