@@ -91,6 +91,7 @@ std::uint8_t* CoreBase::access(std::uint64_t va, unsigned size, AccessKind kind)
     const bool write = kind == AccessKind::store || kind == AccessKind::atomic || kind == AccessKind::dc_zva;
     const mem::Translation t = memory_.translate_data(VirtAddr(va), write, false, mem_issue_);
     if (t.missed) state_->mem.slow |= slow::tlb_miss;
+    if (t.missed && write && !simple_) state_->mem.slow = slow::with_translation(state_->mem.slow, t.cycles);
     const std::uint64_t issue = mem_issue_ + (simple_ ? 0 : t.cycles);
     mem_ready_ = issue;
     if (totals_.dirty) stop_soon();

@@ -148,7 +148,7 @@ class Pipeline {
         if (op.timing.detail & detail::result_store) done = ready + op.timing.latency;
         if (__builtin_expect(slow != 0, 0)) {
             late_ = std::max(late_, ready);
-            slow_store(at, ready, slow);
+            slow_store(at, slow);
         }
         if (!op.plain) {
             finish(dst[0], done, op);
@@ -297,7 +297,7 @@ class Pipeline {
         chased_ = op.timing.dst[0];
     }
     static std::uint8_t why_of(std::uint32_t slow);
-    void slow_store(std::uint64_t at, std::uint64_t ready, std::uint32_t slow);
+    void slow_store(std::uint64_t at, std::uint32_t slow);
     void store_buffer_stall(const cpu::DecodedOp& op, std::uint64_t& need);
 
     /// Why a register is late, beyond detail::fp.
