@@ -27,7 +27,9 @@ namespace rkperf::cpu {
 
 /// Bits of a64::MemPort::slow.
 namespace slow {
-inline constexpr std::uint32_t access = 1, tlb_miss = 2, cache_miss = 4, split = 8, exclusive = 16;
+inline constexpr std::uint32_t access = 1, tlb_miss = 2, cache_miss = 4, exclusive = 16;
+/// Across a line; across a page also where both halves hit.
+inline constexpr std::uint32_t split = a64::MemPort::kCrossesPage;
 /// Of a hit, too: its address makes the core take it in more pieces than its size (Pipe::more_beats).
 inline constexpr std::uint32_t beats = 32;
 /// Above these, of stores: the cycles of a translation that missed. Their lines may take longer.

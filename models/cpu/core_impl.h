@@ -424,7 +424,7 @@ unsigned CoreImpl<Pipe>::kernel_branches(BranchPredictor::Passage& p) {
 
 template <class Pipe>
 bool CoreImpl<Pipe>::perform(a64::CpuState& s, const DecodedOp& op, std::uint64_t issue, Accessed& a) {
-    mem_issue_ = issue;
+    mem_issue_ = mem_ready_ = issue;
     op.insn.fn(s, op.insn);
     if (__builtin_expect(s.stop != a64::Stop::none, 0)) {
         s.mem.slow = s.mem.accesses = 0;

@@ -156,7 +156,7 @@ class Pipeline {
             finish(dst[2], at + 1, op);
         }
         // Further beats keep the way to the store buffer, not the pipeline.
-        const unsigned beats = op.timing.occupancy + (slow & cpu::slow::beats ? 1 : 0);
+        const unsigned beats = op.timing.occupancy + (slow & (cpu::slow::beats | cpu::slow::split) ? 1 : 0);
         if (beats > 1) store_free_ = at + beats;
     }
     void fault(std::uint64_t at) { issue_ = std::max(issue_, at); }

@@ -69,6 +69,10 @@ const std::vector<Case> kCases = {
     {"stores across 64 bits", {str(2, 13), str(3, 13, 64)}, 2, 0.1},
     {"stores of pairs", {stp(2, 3, 1), stp(4, 5, 1, 16)}, 2, 0.1},
     {"stores of pairs across 128 bits", {stp(2, 3, 1, 8), stp(4, 5, 1, 24)}, 4, 0.1},
+    {"the address of the next from a load across a line", {ldr(2, 13, 56), add(13, 15, 2)}, 6, 0.1},
+    {"the address of the next from a load across a page", {ldr(2, 14), add(14, 16, 2)}, 6, 0.1},
+    {"stores across a line", {str(2, 13, 56), str(3, 13, 120)}, 4, 0.1},
+    {"stores across a page", {str(2, 14), str(3, 14, 4096)}, 4, 0.1},
     {"load and store together", {ldr(2, 1), str(9, 1, 64)}, 1, 0.1},
 };
 
@@ -80,7 +84,8 @@ const bool registered = [] {
                 s.x[10] = 1;
                 s.x[9] = s.x[11] = 40000;
                 s.x[12] = kData;
-                s.x[13] = kData + 4;
+                s.x[13] = s.x[15] = kData + 4;
+                s.x[14] = s.x[16] = kData + kPageSize - 4;
             },
             [c](Machine& m) {
                 if (std::string(c.name) == "pointer chase") m.word(kData) = kData;

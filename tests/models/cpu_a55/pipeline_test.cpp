@@ -156,6 +156,13 @@ TEST_CASE("of two translations of an access the longer one counts") {
     CHECK(translation(with_translation(split, ~0u)) > 0xffff);
 }
 
+TEST_CASE("a store across a line takes a beat more", "[a55]") {
+    Rig r;
+    const std::uint64_t first = r.store(kStoreX2, 0, cpu::slow::split);
+    SECTION("for which the next waits") { CHECK(r.store(kStoreX2) == first + 2); }
+    SECTION("and nothing else") { CHECK(r.place(kAddX6) == first); }
+}
+
 // Arm's Cortex-A55 Software Optimization Guide, 3.1.1 and 3.3.
 TEST_CASE("operands are taken in the stage that needs them", "[a55]") {
     constexpr std::uint32_t kAddX2X1 = 0x91000422, kAddX3X2 = 0x91000443, kAddX4X3 = 0x91000464,
