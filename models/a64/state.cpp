@@ -50,6 +50,7 @@ bool CpuState::load_slow(u64 va, void* to, unsigned size) {
     std::memcpy(to, lo, first);
     std::memcpy(static_cast<u8*>(to) + first, hi, size - first);
     mem.last_va = va;
+    mem.slow |= MemPort::kCrossesPage;
     return true;
 }
 
@@ -69,6 +70,7 @@ bool CpuState::store_slow(u64 va, const void* from, unsigned size) {
     std::memcpy(lo, from, first);
     std::memcpy(hi, static_cast<const u8*>(from) + first, size - first);
     mem.last_va = va;
+    mem.slow |= MemPort::kCrossesPage;
     return true;
 }
 

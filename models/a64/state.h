@@ -108,11 +108,13 @@ struct MemPort {
         std::uint32_t* line_stamp{};
     };
     static constexpr unsigned kLines = 1024;
+    static constexpr std::uint32_t kCrossesPage = 8; ///< of `slow`
     std::array<Line, kLines> lines{};
     std::uint32_t clock{};    ///< recency clock, incremented per access
     std::uint32_t accesses{}; ///< accesses since the core last looked (split accesses count once each)
-    std::uint32_t slow{};     ///< set by CoreHooks::access when this instruction's access was not a plain L1 hit
-    std::uint64_t last_va{};  ///< virtual address of the last access (for store forwarding and traces)
+    /// Set by CoreHooks::access when this instruction's access was not a plain L1 hit; kCrossesPage by the access itself.
+    std::uint32_t slow{};
+    std::uint64_t last_va{}; ///< virtual address of the last access (for store forwarding and traces)
 
     static constexpr unsigned slot(std::uint64_t va) { return (va >> kLineShift) & (kLines - 1); }
 };

@@ -17,6 +17,7 @@
 #include "models/cpu/stall_counts.h"
 #include "models/memory/page_walk.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <span>
@@ -26,9 +27,20 @@ namespace rkperf::cpu {
 
 /// Bits of a64::MemPort::slow.
 namespace slow {
-inline constexpr std::uint32_t access = 1, tlb_miss = 2, cache_miss = 4, split = 8, exclusive = 16;
+inline constexpr std::uint32_t access = 1, tlb_miss = 2, cache_miss = 4, exclusive = 16;
+/// Across a line; across a page also where both halves hit.
+inline constexpr std::uint32_t split = a64::MemPort::kCrossesPage;
 /// Of a hit, too: its address makes the core take it in more pieces than its size (Pipe::more_beats).
 inline constexpr std::uint32_t beats = 32;
+/// Above these, of stores: the cycles of a translation that missed. Their lines may take longer.
+inline constexpr unsigned kTranslationShift = 8;
+constexpr std::uint32_t translation(std::uint32_t what) { return what >> kTranslationShift; }
+/// The longer one, if an access has two.
+constexpr std::uint32_t with_translation(std::uint32_t what, std::uint32_t cycles) {
+    constexpr std::uint32_t kMost = ~0u >> kTranslationShift;
+    const std::uint32_t longer = std::min(std::max(translation(what), cycles), kMost);
+    return (what & ((1u << kTranslationShift) - 1)) | longer << kTranslationShift;
+}
 } // namespace slow
 
 class CoreBase : public Core, public a64::CoreHooks, public mem::FastPathListener, public InnerShareable::Member {

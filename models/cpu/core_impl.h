@@ -9,7 +9,8 @@
 //   simple(op), flags(op), general(op) an operation without memory access, by its group
 //   divide(op, bits)                   a division whose quotient has so many bits
 //   begin(op)                          issues a load or store; returns the cycle
-//   load(op, issue, ready, slow, va)   completes it; `ready`: issue, or when a slow access (slow != 0) has its data
+//   load(op, issue, ready, slow, va)   completes it; `ready`: issue, or when a slow access (slow != 0) has its data, a prefetch
+//                                      instruction its translation and its place among the misses
 //   store(op, issue, ready, slow, va)  the same; `ready`: when the line is owned
 //   fault(cycle)                       the access faulted, which was known at `cycle`
 //   begin_system(op), system(op, ready)  barriers, system registers, exceptions
@@ -92,7 +93,7 @@ class CoreImpl final : public CoreBase {
     bool access_op(P& pipe, a64::CpuState& s, const DecodedOp& op, std::uint64_t issue);
     /// What a memory operation took.
     struct Accessed {
-        std::uint64_t ready{}; ///< when its data are there; its issue, if it was a plain hit
+        std::uint64_t ready{}; ///< as the pipelines are told; its issue, if it was a plain hit
         std::uint32_t slow{};
     };
     /// The same in two steps: executes it; and places it.
@@ -423,7 +424,7 @@ unsigned CoreImpl<Pipe>::kernel_branches(BranchPredictor::Passage& p) {
 
 template <class Pipe>
 bool CoreImpl<Pipe>::perform(a64::CpuState& s, const DecodedOp& op, std::uint64_t issue, Accessed& a) {
-    mem_issue_ = issue;
+    mem_issue_ = mem_ready_ = issue;
     op.insn.fn(s, op.insn);
     if (__builtin_expect(s.stop != a64::Stop::none, 0)) {
         s.mem.slow = s.mem.accesses = 0;
@@ -510,7 +511,6 @@ typename CoreImpl<Pipe>::Accessed CoreImpl<Pipe>::slow_access(a64::CpuState& s, 
         if (passed && functional_) note(Lane::write_slow);
         if (!passed) ready += tables_.costs.store_exclusive_fail;
     }
-    if (op.insn.timing == a64::TimingClass::prefetch) ready = issue; // nobody waits for it
     return {ready, what};
 }
 

@@ -87,12 +87,12 @@ bool CoreBase::stops_at_watchpoint(std::uint64_t va, unsigned size, AccessKind k
 std::uint8_t* CoreBase::access(std::uint64_t va, unsigned size, AccessKind kind) {
     if (functional_) return functional_access(va, size, kind);
     state_->mem.slow |= slow::access;
-    mem_ready_ = mem_issue_;
     const bool write = kind == AccessKind::store || kind == AccessKind::atomic || kind == AccessKind::dc_zva;
     const mem::Translation t = memory_.translate_data(VirtAddr(va), write, false, mem_issue_);
     if (t.missed) state_->mem.slow |= slow::tlb_miss;
+    if (t.missed && write && !simple_) state_->mem.slow = slow::with_translation(state_->mem.slow, t.cycles);
     const std::uint64_t issue = mem_issue_ + (simple_ ? 0 : t.cycles);
-    mem_ready_ = issue;
+    mem_ready_ = std::max(mem_ready_, issue);
     if (totals_.dirty) stop_soon();
     if (!t.entry) {
         if (is_prefetch(kind)) return nullptr;

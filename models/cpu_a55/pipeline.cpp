@@ -151,14 +151,15 @@ std::uint8_t Pipeline::why_of(std::uint32_t slow) {
                                      (slow & cpu::slow::tlb_miss ? kTlbMiss : 0));
 }
 
-void Pipeline::slow_store(std::uint64_t at, std::uint64_t ready, std::uint32_t slow) {
+void Pipeline::slow_store(std::uint64_t at, std::uint32_t slow) {
     // The translation is needed before the store leaves the pipeline; the line is the store buffer's affair.
-    if (!(slow & cpu::slow::tlb_miss) || ready <= at) return;
+    const std::uint64_t translated = at + cpu::slow::translation(slow);
+    if (translated <= at) return;
     next_cycle();
-    if (ready <= issue_) return;
-    const std::uint64_t lost = ready - issue_;
+    if (translated <= issue_) return;
+    const std::uint64_t lost = translated - issue_;
     for (Lane l : {Lane::stall_backend, Lane::stall_store, Lane::stall_store_tlb}) stalls_.add(l, lost);
-    issue_ = ready;
+    issue_ = translated;
 }
 
 void Pipeline::store_buffer_stall(const DecodedOp& op, std::uint64_t& need) {

@@ -116,6 +116,7 @@ class Pipeline {
         return issue(op, need);
     }
     void load(const cpu::DecodedOp& op, std::uint64_t at, std::uint64_t ready, std::uint32_t slow, std::uint64_t) {
+        if (__builtin_expect(op.timing.detail & detail::prefetch, 0)) return prefetch(op, at, ready);
         std::uint64_t done = ready + op.timing.latency;
         const auto& dst = op.timing.dst;
         if (slow & (cpu::slow::split | cpu::slow::beats)) done += slow & cpu::slow::split ? params_.split_penalty : 1;
@@ -135,8 +136,6 @@ class Pipeline {
             }
             if (ready > at) hold_in_write(at, ready, why_of(slow));
         }
-        if (__builtin_expect(op.timing.detail & detail::prefetch, 0))
-            prefetch_free_ = at + (op.timing.detail & detail::beyond ? params_.prefetch_beyond : params_.prefetch);
         hold(op, at);
         if (__builtin_expect(slow & cpu::slow::beats, 0))
             load_free_ = std::max(load_free_, at + op.timing.occupancy + 1);
@@ -149,7 +148,7 @@ class Pipeline {
         if (op.timing.detail & detail::result_store) done = ready + op.timing.latency;
         if (__builtin_expect(slow != 0, 0)) {
             late_ = std::max(late_, ready);
-            slow_store(at, ready, slow);
+            slow_store(at, slow);
         }
         if (!op.plain) {
             finish(dst[0], done, op);
@@ -157,7 +156,7 @@ class Pipeline {
             finish(dst[2], at + 1, op);
         }
         // Further beats keep the way to the store buffer, not the pipeline.
-        const unsigned beats = op.timing.occupancy + (slow & cpu::slow::beats ? 1 : 0);
+        const unsigned beats = op.timing.occupancy + (slow & (cpu::slow::beats | cpu::slow::split) ? 1 : 0);
         if (beats > 1) store_free_ = at + beats;
     }
     void fault(std::uint64_t at) { issue_ = std::max(issue_, at); }
@@ -291,8 +290,14 @@ class Pipeline {
     void execute(const cpu::DecodedOp& op, unsigned latency, unsigned occupancy);
     /// The operation that has just issued goes on issuing until then.
     void issues_until(const cpu::DecodedOp& op, std::uint64_t last);
+    /// A prefetch instruction, which has its place among the misses at `ready`: nothing but the next one waits for it.
+    void prefetch(const cpu::DecodedOp& op, std::uint64_t at, std::uint64_t ready) {
+        const unsigned least = op.timing.detail & detail::beyond ? params_.prefetch_beyond : params_.prefetch;
+        prefetch_free_ = std::max(ready, at + least);
+        chased_ = op.timing.dst[0];
+    }
     static std::uint8_t why_of(std::uint32_t slow);
-    void slow_store(std::uint64_t at, std::uint64_t ready, std::uint32_t slow);
+    void slow_store(std::uint64_t at, std::uint32_t slow);
     void store_buffer_stall(const cpu::DecodedOp& op, std::uint64_t& need);
 
     /// Why a register is late, beyond detail::fp.

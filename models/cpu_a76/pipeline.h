@@ -122,7 +122,10 @@ class Pipeline {
         retire(done);
         load_queue_[loads_++ % kMaxLoadQueue] = retired();
     }
-    void store(const cpu::DecodedOp& op, std::uint64_t issue, std::uint64_t ready, std::uint32_t, std::uint64_t va) {
+    void store(const cpu::DecodedOp& op, std::uint64_t issue, std::uint64_t ready, std::uint32_t slow,
+               std::uint64_t va) {
+        if (__builtin_expect(slow & cpu::slow::split, 0))
+            booked_ = std::max(booked_, take_port(op.timing.pipes, issue));
         const auto& src = op.insn.src;
         const std::uint64_t data = cpu::latest(issue, ready_[src[2]], ready_[src[3]]);
         std::uint64_t done = data + 1;

@@ -51,10 +51,7 @@ Timing PrivateCaches::access(PhysAddr pa, Access kind, std::uint64_t now, CacheL
         case Access::fetch: t = fetch(pline, now, &held); break;
         case Access::walk: t = walk_read(pline, now); break;
         case Access::prefetch: t = software_prefetch(pline, now, &held); break;
-        case Access::prefetch_l2:
-            software_prefetch_l2(pline, now);
-            t.ready = now;
-            break;
+        case Access::prefetch_l2: t.ready = software_prefetch_l2(pline, now); break;
         case Access::zero_line: t = zero_line(pline, now, &held); break;
     }
     // A prefetch started by this very access may have pushed the line out through the inclusive L2.
@@ -240,24 +237,26 @@ Timing PrivateCaches::software_prefetch(std::uint64_t pline, std::uint64_t now, 
     }
     if (stream_.line() == pline && stream_.streaming()) return {.ready = now};
     Fills::Slot& slot = *mshrs_.pick(now);
-    const Fill f = from_l2(pline, Into::l1d, false, For::prefetch, std::max(now, slot.ready));
+    const std::uint64_t start = std::max(now, slot.ready);
+    const Fill f = from_l2(pline, Into::l1d, false, For::prefetch, start);
     take_place(slot, pline, f);
     *line = &allocate_l1d(pline, f.state, now);
     train(pline, true, now, true);
-    return {.ready = f.ready, .level = f.level};
+    return {.ready = start, .level = f.level};
 }
 
 /// PRFM for the L2 or the L3: the line is fetched into the L2, and the prefetcher does not see it.
-void PrivateCaches::software_prefetch_l2(std::uint64_t pline, std::uint64_t now) {
-    if (l1d_.find(pline) || (stream_.line() == pline && stream_.streaming())) return;
+std::uint64_t PrivateCaches::software_prefetch_l2(std::uint64_t pline, std::uint64_t now) {
+    if (l1d_.find(pline) || (stream_.line() == pline && stream_.streaming())) return now;
     count(ev::L2D_CACHE);
     count(ev::L2D_CACHE_RD);
-    if (l2_.find(pline)) return;
+    if (l2_.find(pline)) return now;
     Fills::Slot& slot = *asked_for_.pick(now);
-    const std::uint64_t start = through_l2_port(std::max(now, slot.ready));
+    const std::uint64_t asked = std::max(now, slot.ready), start = through_l2_port(asked);
     const Fill f = from_dsu(pline, DsuKind::read_shared, For::prefetch, start);
     asked_for_.occupy(slot, pline, f.ready, f.level);
     allocate_l2(l2_victim(pline), pline, f.state, start);
+    return asked;
 }
 
 // --- L1D --------------------------------------------------------------------------------------------------------------

@@ -93,8 +93,9 @@ class PrivateCaches final : public SnoopPort {
     Timing zero_line(std::uint64_t pline, std::uint64_t now, CacheLine** line);
     Timing fetch(std::uint64_t pline, std::uint64_t now, CacheLine** line);
     Timing walk_read(std::uint64_t pline, std::uint64_t now);
+    // Prefetch instructions are done when they have their place among the misses.
     Timing software_prefetch(std::uint64_t pline, std::uint64_t now, CacheLine** line);
-    void software_prefetch_l2(std::uint64_t pline, std::uint64_t now);
+    std::uint64_t software_prefetch_l2(std::uint64_t pline, std::uint64_t now);
 
     // L1D
     /// needs_data: not of a store of the whole line.

@@ -71,6 +71,8 @@ constexpr W ldp(unsigned t, unsigned t2, unsigned n, int bytes = 0) {
 constexpr W stp(unsigned t, unsigned t2, unsigned n, int bytes = 0) {
     return 0xa9000000 | (static_cast<W>(bytes / 8) & 0x7f) << 15 | r(t2) << 10 | r(n) << 5 | r(t);
 }
+/// PRFM PLDL1KEEP.
+constexpr W prfm(unsigned n) { return 0xf9800000 | r(n) << 5; }
 constexpr W ldxr(unsigned t, unsigned n) { return 0xc85f7c00 | r(n) << 5 | r(t); }
 constexpr W stxr(unsigned s, unsigned t, unsigned n) { return 0xc8007c00 | r(s) << 16 | r(n) << 5 | r(t); }
 constexpr W ldadd(unsigned s, unsigned t, unsigned n) { return 0xf8200000 | r(s) << 16 | r(n) << 5 | r(t); }

@@ -5,6 +5,8 @@
 #include "tests/models/cpu/asm.h"
 #include "tests/models/cpu/rig.h"
 
+#include <catch2/catch.hpp>
+
 namespace rkperf::test {
 
 inline constexpr std::uint64_t kIterations = 2000;
@@ -51,6 +53,35 @@ inline Run& measure(const std::string& name, MakeCore make, const std::vector<st
         m.values["cycles"] = static_cast<std::uint64_t>(cycles_per_copy(m, body, copies, prepare) * 1000 + 0.5);
     });
 }
+/// Registers a run of prefetch instructions for lines in memory, far from each other, with a load of another one behind:
+/// cycles of each, and of the load.
+inline Run& measure_prefetches(const std::string& name, MakeCore make) {
+    using namespace a;
+    static constexpr std::uint64_t kFar = 0x80000000;
+    static constexpr unsigned kBits = 23;
+    Setup setup;
+    setup.make = make;
+    return add_run(name, setup, [=](Machine& m, unsigned) {
+        m.map(kFar, 1ull << kBits);
+        const auto prepare = [](a64::CpuState& s) { s.x[12] = kFar; };
+        m.values["prefetch"] = static_cast<std::uint64_t>(cycles_per_copy(
+            m, {add_imm(11, 11, 63 * kLineSize), and_low(kBits, 11, 11), add(13, 12, 11), prfm(13)}, 12, prepare));
+        m.load(kCode + kPageSize, {ldr(2, 1), add(3, 2, 2), svc()});
+        a64::CpuState s;
+        s.x[1] = kFar + (1ull << kBits) - 8;
+        s.pc = kCode + kPageSize;
+        const std::uint64_t before = m.el0(pmu_event::CPU_CYCLES);
+        m.run(0, s);
+        m.values["load"] = m.el0(pmu_event::CPU_CYCLES) - before;
+    });
+}
+inline void check_prefetches(const std::string& name) {
+    auto& values = machine(name).values;
+    // A line of the DRAM's takes a channel for some 5 ns; and a few rounds of misses may be in front of the load.
+    CHECK(values.at("prefetch") >= 6);
+    CHECK(values.at("load") < 2000);
+}
+
 inline double measured(const std::string& name) {
     Machine& m = machine(name);
     return static_cast<double>(m.values.at("cycles")) / 1000;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cortex-A55: cycles of dependent and independent instructions, against facts/latency_a55.csv.
 #include "models/cpu_a55/core_a55.h"
+#include "models/memory/core_params.h"
 #include "tests/models/cpu/loops.h"
 #include "tests/models/cpu/rig.inc.h"
 
@@ -68,6 +69,10 @@ const std::vector<Case> kCases = {
     {"stores across 64 bits", {str(2, 13), str(3, 13, 64)}, 2, 0.1},
     {"stores of pairs", {stp(2, 3, 1), stp(4, 5, 1, 16)}, 2, 0.1},
     {"stores of pairs across 128 bits", {stp(2, 3, 1, 8), stp(4, 5, 1, 24)}, 4, 0.1},
+    {"the address of the next from a load across a line", {ldr(2, 13, 56), add(13, 15, 2)}, 6, 0.1},
+    {"the address of the next from a load across a page", {ldr(2, 14), add(14, 16, 2)}, 6, 0.1},
+    {"stores across a line", {str(2, 13, 56), str(3, 13, 120)}, 4, 0.1},
+    {"stores across a page", {str(2, 14), str(3, 14, 4096)}, 4, 0.1},
     {"load and store together", {ldr(2, 1), str(9, 1, 64)}, 1, 0.1},
 };
 
@@ -79,13 +84,38 @@ const bool registered = [] {
                 s.x[10] = 1;
                 s.x[9] = s.x[11] = 40000;
                 s.x[12] = kData;
-                s.x[13] = kData + 4;
+                s.x[13] = s.x[15] = kData + 4;
+                s.x[14] = s.x[16] = kData + kPageSize - 4;
             },
             [c](Machine& m) {
                 if (std::string(c.name) == "pointer chase") m.word(kData) = kData;
             });
+    measure_prefetches("prefetches", cpu_a55::make_core);
+    Setup setup;
+    setup.make = cpu_a55::make_core;
+    add_run("stores to other pages", setup, [](Machine& m, unsigned) {
+        // Lines of all pages by turns: of those in the L2 TLB, not in the L1's; and in the L3, not in the L1D.
+        cycles_per_copy(m, {add_imm(11, 11, 63 * kLineSize), and_low(18, 11, 11), add(13, 1, 11), str(2, 13)}, 12);
+        m.values["misses"] = m.el0(pmu_event::L1D_TLB_REFILL);
+        m.values["refills"] = m.el0(pmu_event::L1D_CACHE_REFILL_WR);
+        m.values["stalls"] = m.el0(pmu_event::STALL_BACKEND_ST_TLB);
+    });
     return true;
 }();
+
+TEST_CASE("a store on the Cortex-A55 waits for its translation, not for its line", "[a55]") {
+    auto& values = machine("stores to other pages").values;
+    const double misses = static_cast<double>(values.at("misses"));
+    REQUIRE(misses > 20000);
+    REQUIRE(values.at("refills") > 20000);
+    const double stalled = static_cast<double>(values.at("stalls")) / misses;
+    CHECK(stalled > 1);
+    CHECK(stalled < mem::cortex_a55_memory().l2tlb_hit + 1);
+}
+
+TEST_CASE("prefetch instructions on the Cortex-A55 go no faster than what they ask for comes", "[a55]") {
+    check_prefetches("prefetches");
+}
 
 TEST_CASE("cycles of instruction sequences on the Cortex-A55") {
     REQUIRE(registered);

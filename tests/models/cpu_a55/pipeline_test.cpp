@@ -10,7 +10,8 @@ namespace {
 using namespace rkperf;
 
 constexpr std::uint32_t kLoadX2FromX1 = 0xf9400022, kLoadX3FromX2 = 0xf9400043, kLoadX4FromX0 = 0xf9400004;
-constexpr std::uint32_t kAddX5X2 = 0x91000445, kLoadQ = 0x3dc00002, kFaddD = 0x1e632820, kAddX6 = 0x910004c6;
+constexpr std::uint32_t kAddX5X2 = 0x91000445, kLoadQ = 0x3dc00002, kFaddD = 0x1e632820, kAddX6 = 0x910004c6,
+                        kStoreX2 = 0xf9000022;
 
 struct Rig {
     cpu::StallCounts stalls;
@@ -30,6 +31,12 @@ struct Rig {
         pipe.load(op, at, at + wait, slow, 0);
         return at;
     }
+    std::uint64_t store(std::uint32_t raw, unsigned wait = 0, std::uint32_t slow = 0) {
+        const cpu::DecodedOp op = cpu::make_op(raw, cpu_a55::timing_of);
+        const std::uint64_t at = pipe.begin(op);
+        pipe.store(op, at, at + wait, slow, 0);
+        return at;
+    }
     std::uint64_t general(std::uint32_t raw) {
         pipe.general(cpu::make_op(raw, cpu_a55::timing_of));
         return pipe.present();
@@ -43,11 +50,7 @@ struct Rig {
             case cpu::OpGroup::flags: pipe.flags(op); break;
             case cpu::OpGroup::divide: pipe.divide(op, quotient_bits); break;
             case cpu::OpGroup::branch: return pipe.branch(op);
-            case cpu::OpGroup::store: {
-                const std::uint64_t at = pipe.begin(op);
-                pipe.store(op, at, at, 0, 0);
-                return at;
-            }
+            case cpu::OpGroup::store: return store(raw);
             default: pipe.general(op); break;
         }
         return std::max(before, pipe.retired()) - 1;
@@ -79,6 +82,12 @@ TEST_CASE("prefetch instructions go one at a time, whatever they find", "[a55]")
         const std::uint64_t first = r.load(kPldL1);
         CHECK(r.load(kLoadX4FromX0) == first + 1);
         CHECK(r.load(kPldL1) == first + 20);
+    }
+    SECTION("and each has its place among the misses before the next") {
+        const std::uint64_t first = r.load(kPldL1, 50, cpu::slow::cache_miss);
+        CHECK(r.load(kLoadX4FromX0) == first + 1);
+        CHECK(r.place(kAddX6) == first + 1);
+        CHECK(r.load(kPldL1) == first + 50);
     }
     SECTION("later ones do not wait") {
         const std::uint64_t first = r.load(kPldL1);
@@ -130,6 +139,28 @@ TEST_CASE("a load that takes a beat more has its data a cycle later and keeps th
     SECTION("an addition waits") { CHECK(r.place(kAddX5X2) == first + 3); }
     SECTION("so does a load") { CHECK(r.load(kLoadX4FromX0) == first + 2); }
     SECTION("another operation does not") { CHECK(r.place(kAddX6) == first); }
+}
+
+TEST_CASE("a store holds the pipeline until it is translated, and its line is the store buffer's affair", "[a55]") {
+    constexpr unsigned kTranslation = 6;
+    Rig r;
+    const std::uint64_t first = r.store(kStoreX2, 100, cpu::slow::with_translation(cpu::slow::tlb_miss, kTranslation));
+    CHECK(r.place(kAddX6) == first + kTranslation);
+    CHECK(r.stalls.count[cpu::stall_index(cpu::Lane::stall_store_tlb)] == kTranslation - 1);
+}
+
+TEST_CASE("of two translations of an access the longer one counts") {
+    using cpu::slow::split, cpu::slow::tlb_miss, cpu::slow::translation, cpu::slow::with_translation;
+    CHECK(translation(with_translation(with_translation(split | tlb_miss, 9), 6)) == 9);
+    CHECK((with_translation(split | tlb_miss, 9) & 0xff) == (split | tlb_miss));
+    CHECK(translation(with_translation(split, ~0u)) > 0xffff);
+}
+
+TEST_CASE("a store across a line takes a beat more", "[a55]") {
+    Rig r;
+    const std::uint64_t first = r.store(kStoreX2, 0, cpu::slow::split);
+    SECTION("for which the next waits") { CHECK(r.store(kStoreX2) == first + 2); }
+    SECTION("and nothing else") { CHECK(r.place(kAddX6) == first); }
 }
 
 // Arm's Cortex-A55 Software Optimization Guide, 3.1.1 and 3.3.

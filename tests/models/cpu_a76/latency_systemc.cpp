@@ -47,6 +47,9 @@ const std::vector<Case> kCases = {
     {"loads of one bank in different lines", {ldr(2, 1), ldr(3, 1, 64), ldr(4, 1, 128), ldr(5, 1, 192)}, 4, 0.06},
     {"independent stores", {str(2, 1), str(3, 1, 64), str(4, 1, 128), str(5, 1, 192)}, 2, 0.06},
     {"load across a line", {ldur(2, 1, 60), add(1, 1, 2)}, 12, 0.3},
+    {"load across a page", {ldr(2, 11), add(11, 14, 2)}, 12, 0.3},
+    {"stores across a line", {str(2, 13, 56), str(3, 13, 120), str(4, 13, 184), str(5, 13, 248)}, 4, 0.06},
+    {"stores across a page", {str(2, 11), str(3, 11, 4096), str(4, 11, 8192), str(5, 11, 12288)}, 4, 0.06},
     // AESMC after the AESE of its register is one operation with it; of another, or with something between, it is not.
     {"AES round", {aese(2, 3), aesmc(2, 2)}, 2, 0.05},
     {"AES inverse round", {aese(2, 3, true), aesmc(2, 2, true)}, 2, 0.05},
@@ -79,12 +82,19 @@ const bool registered = [] {
                 s.x[9] = 3;
                 s.x[2] = 0;
                 s.x[12] = kData + 64;
+                s.x[11] = s.x[14] = kData + kPageSize - 4;
+                s.x[13] = kData + 4;
             },
             [c](Machine& m) {
                 if (std::string(c.name) == "pointer chase") m.word(kData) = kData;
             });
+    measure_prefetches("prefetches", cpu_a76::make_core);
     return true;
 }();
+
+TEST_CASE("prefetch instructions on the Cortex-A76 go no faster than what they ask for comes", "[a76]") {
+    check_prefetches("prefetches");
+}
 
 TEST_CASE("cycles of instruction sequences on the Cortex-A76") {
     REQUIRE(registered);

@@ -420,8 +420,29 @@ TEST_CASE("software prefetches fill without counting as accesses", "[memory][pre
     CHECK(f.total(ev::L2D_CACHE_REFILL) == 1); // by a request of the L1D
     CHECK(f.total(ev::L3D_CACHE_RD) == 1);
     // A load meanwhile waits for the same fill.
-    CHECK(f.caches.access(PhysAddr(0x48), Access::load, 1010, nullptr, 8).ready == t.ready);
+    CHECK(t.ready == 1000); // nobody else does
+    const std::uint64_t arrives = 1000 + f.params.to_dsu + f.dsu.latency;
+    CHECK(f.caches.access(PhysAddr(0x48), Access::load, 1010, nullptr, 8).ready == arrives);
     check_identities(f);
+}
+
+TEST_CASE("a prefetch instruction waits for a place among the misses", "[memory][prefetch]") {
+    for (const auto& params : {cortex_a55_memory(), cortex_a76_memory()}) {
+        for (const Access kind : {Access::prefetch, Access::prefetch_l2}) {
+            CachesFixture f(without_streaming(without_prefetch(params)));
+            const unsigned places =
+                kind == Access::prefetch ? f.params.mshrs : std::max(f.params.prefetch.asked_for, 1u);
+            const std::uint64_t way = f.params.to_dsu + f.dsu.latency;
+            std::uint64_t now = 1000, line = 0;
+            const auto next = [&] { return f.caches.access(PhysAddr(64 * ++line), kind, now, nullptr, 8).ready; };
+            for (unsigned n = 0; n < places; ++n) CHECK(next() == now);
+            CHECK(next() >= now + way);
+            // When each waits for its place, what is behind them has no more before it than they have places.
+            for (unsigned n = 0; n < 500; ++n) now = next();
+            const std::uint64_t ready = f.caches.access(PhysAddr(64 * 1000), Access::load, now, nullptr, 8).ready;
+            CHECK(ready - now < 3 * way);
+        }
+    }
 }
 
 TEST_CASE("prefetch instructions for the L2 leave the L1D alone, and nothing learns from them", "[memory][prefetch]") {
@@ -429,7 +450,7 @@ TEST_CASE("prefetch instructions for the L2 leave the L1D alone, and nothing lea
         CachesFixture f(without_streaming(params));
         CacheLine* line = nullptr;
         const Timing t = f.caches.access(PhysAddr(0x40), Access::prefetch_l2, 1000, &line, 8);
-        CHECK(t.ready == 1000); // nobody waits
+        CHECK(t.ready == 1000); // nobody waits for it
         CHECK(line == nullptr);
         CHECK(f.l1d(0x40) == State::invalid);
         CHECK(f.l2(0x40) == State::exclusive);
