@@ -149,6 +149,8 @@ class Pipeline {
         if (__builtin_expect(slow != 0, 0)) {
             late_ = std::max(late_, ready);
             slow_store(at, slow);
+            // An atomic's result comes with the line, as a load's does.
+            if (op.timing.detail & detail::result_store && ready > at) hold_in_write(at, ready, why_of(slow));
         }
         if (!op.plain) {
             finish(dst[0], done, op);

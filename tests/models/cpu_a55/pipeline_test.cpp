@@ -116,6 +116,20 @@ TEST_CASE("a load of 128 bits keeps the load unit for a second cycle, and nothin
     SECTION("one on integers does, too") { CHECK(r.general(kAddX6) == first + 1); }
 }
 
+TEST_CASE("an atomic whose line is not there holds what has not issued when it comes to wr", "[a55]") {
+    constexpr std::uint32_t kLdaddX4 = 0xf8250004, kStrX5 = 0xf9000005;
+    constexpr unsigned kWait = 100;
+    for (const std::uint32_t raw : {kLdaddX4, kStrX5}) {
+        Rig r;
+        const cpu::DecodedOp op = cpu::make_op(raw, cpu_a55::timing_of);
+        const std::uint64_t at = r.pipe.begin(op);
+        r.pipe.store(op, at, at + kWait, cpu::slow::cache_miss, 0);
+        std::uint64_t last = 0;
+        for (unsigned n = 0; n < 20; ++n) last = r.place(kAddX6);
+        CHECK((last >= at + kWait) == (raw == kLdaddX4)); // a store waits in the store buffer
+    }
+}
+
 TEST_CASE("which accesses take a beat more than their size", "[a55]") {
     constexpr bool kLoad = false, kStore = true;
     const auto more = cpu_a55::Pipeline::more_beats;
