@@ -95,7 +95,6 @@ std::uint8_t align_mask(const Insn& i) {
 }
 
 bool is_plain(const Insn& i, const OpTiming& t) {
-    if (in(i.timing, TimingClass::load_excl, TimingClass::load_acq) || i.timing == TimingClass::store_rel) return false;
     const bool one = t.uops == 1 && t.occupancy == 1 && t.dst[1] == kReadySink && t.dst[2] == kReadySink;
     if (is_store(i)) return one && t.dst[0] == kReadySink;
     return one && i.src[2] == a64::reg::none && i.src[3] == a64::reg::none;

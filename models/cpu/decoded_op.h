@@ -54,8 +54,7 @@ struct alignas(64) DecodedOp {
     std::uint8_t align_mask{}; ///< size of one element - 1: which addresses count as unaligned
     bool is_store : 1 {};
     bool heavy : 1 {}; ///< may make more data accesses than fast_weight says
-    bool
-        plain : 1 {}; ///< one micro-operation, at most two operands (store data apart), one result (stores: none), and no order
+    bool plain : 1 {}; ///< one micro-operation, at most two operands (store data apart) and one result (stores: none)
     Handler handler{};
 };
 static_assert(sizeof(DecodedOp) == 64);

@@ -15,7 +15,7 @@ void Pipeline::restart(std::uint64_t cycle) {
     fetch_ = cycle;
     lead_ = 0;
     retire_slots_ = cycle * kRetireWidth;
-    memory_order_ = released_ = 0;
+    memory_order_ = 0;
     redirected_ = true;
 }
 
@@ -34,7 +34,6 @@ std::uint64_t Pipeline::begin_more(const DecodedOp& op) {
     const auto& src = op.insn.src;
     std::uint64_t t = cpu::latest(dispatch_memory(op.is_store), ready_[src[0]], ready_[src[1]], memory_order_);
     if (!op.is_store) t = cpu::latest(t, ready_[src[2]], ready_[src[3]]); // store data may come later
-    if (op.timing.detail & detail::acquire) t = std::max(t, released_);
     // Atomics and exclusive stores act on the line, where a store goes after it has retired.
     if (op.timing.detail & detail::oldest) t = cpu::latest(t, retired(), drained_);
     t = take_port(op.timing.pipes, t);

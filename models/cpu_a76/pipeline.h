@@ -28,9 +28,8 @@ inline constexpr std::uint8_t I = S0 | S1 | M, L = L0 | L1, V = V0 | V1;
 namespace detail {
 inline constexpr std::uint8_t result_store = 1; ///< store that gives back a result
 inline constexpr std::uint8_t fused = 2;        ///< AESMC, AESIMC: one operation with the AESE, AESD right before it
-/// Of accesses: not before what was stored with release has reached the cache; stores with release; and not before everything
-/// older has retired and reached the cache.
-inline constexpr std::uint8_t acquire = 4, release = 8, oldest = 16;
+inline constexpr std::uint8_t oldest =
+    4; ///< of accesses: not before everything older has retired and reached the cache
 } // namespace detail
 
 struct PipelineParams {
@@ -141,7 +140,6 @@ class Pipeline {
         const std::uint64_t drained = std::max(retired() + !(op.timing.detail & detail::oldest), ready);
         store_queue_[stores_seen_++ % kMaxStoreQueue] = drained;
         drained_ = std::max(drained_, drained);
-        if (__builtin_expect(op.timing.detail & detail::release, 0)) released_ = drained_;
         Store& s = stores_[va >> 3 & (kStores - 1)];
         s = Store{va, drained, done, op.insn.mem_bytes};
     }
@@ -362,9 +360,8 @@ class Pipeline {
     std::uint64_t head_{};                     ///< operations seen
     unsigned left_{};                          ///< instructions of the last fetch that no block has yet
     bool redirected_{true};                    ///< the next block comes from elsewhere
-    std::uint64_t memory_order_{};             ///< no younger access issues before (barriers, acquire)
+    std::uint64_t memory_order_{};             ///< no younger access issues before (barriers)
     std::uint64_t drained_{};                  ///< all stores so far have reached the cache
-    std::uint64_t released_{};                 ///< so have all up to the last one with release
     std::uint64_t div_free_{}, fp_div_free_{}; ///< dividers: take one operation at a time
     unsigned loads_{}, stores_seen_{};
     cpu::StallCounts& stalls_;

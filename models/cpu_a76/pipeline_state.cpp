@@ -43,7 +43,6 @@ void Pipeline::save(cpu::PipeImage& image, bool inside) const {
     image.put((!inside ? fetch_at() : far ? at - behind : fetch_) + behind - at);
     image.put(!inside ? lead() : far ? 0 : lead_);
     image.put(rel(memory_order_));
-    image.put(rel(released_));
     // Nobody asks for it alone before everything has retired.
     const std::uint64_t last = std::max(retired(), next);
     image.put(drained_ > last ? drained_ - at : 0);
@@ -120,7 +119,6 @@ void Pipeline::restore(std::span<const std::uint16_t> words, std::uint64_t at) {
     fetch_ = at - furthest_behind() + image.get();
     lead_ = image.get();
     memory_order_ = time();
-    released_ = time();
     drained_ = time();
     div_free_ = time();
     fp_div_free_ = time();

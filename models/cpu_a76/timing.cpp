@@ -216,19 +216,8 @@ cpu::OpTiming timing_of(const Insn& i) {
         }
         case Tc::st1: t.uops = static_cast<std::uint8_t>(structure_registers(i) * (quad(i) ? 2 : 1)); break;
         case Tc::store_excl:
-            t.detail = detail::result_store | detail::oldest | (i.raw >> 15 & 1 ? detail::release : 0);
-            break;
-        case Tc::atomic: // A in 23, R in 22
-            t.detail = detail::result_store | detail::oldest | (i.raw >> 22 & 1 ? detail::release : 0);
-            break;
-        case Tc::cas: // L in 22, o0 in 15
-            t.detail = detail::result_store | detail::oldest | (i.raw >> 15 & 1 ? detail::release : 0);
-            break;
-        case Tc::store_rel: t.detail = detail::release; break;
-        case Tc::load_excl: t.detail = i.raw >> 15 & 1 ? detail::acquire : 0; break;
-        case Tc::load_acq:
-            if ((i.raw >> 24 & 0x3f) == 0x08) t.detail = detail::acquire; // LDAPR may go before
-            break;
+        case Tc::atomic:
+        case Tc::cas: t.detail = detail::result_store | detail::oldest; break;
         case Tc::aes_mc: t.detail = detail::fused; break;
         case Tc::fp_to_gpr:
             if ((i.raw >> 16 & 7) < 6) t.latency = 4; // FCVT*: rounding mode and opcode in 20:16, FMOV has opcode 11x

@@ -77,8 +77,6 @@ constexpr W ldxr(unsigned t, unsigned n) { return 0xc85f7c00 | r(n) << 5 | r(t);
 constexpr W stxr(unsigned s, unsigned t, unsigned n) { return 0xc8007c00 | r(s) << 16 | r(n) << 5 | r(t); }
 constexpr W ldadd(unsigned s, unsigned t, unsigned n) { return 0xf8200000 | r(s) << 16 | r(n) << 5 | r(t); }
 constexpr W ldaddal(unsigned s, unsigned t, unsigned n) { return 0xf8e00000 | r(s) << 16 | r(n) << 5 | r(t); }
-constexpr W ldar(unsigned t, unsigned n) { return 0xc8dffc00 | r(n) << 5 | r(t); }
-constexpr W ldapr(unsigned t, unsigned n) { return 0xf8bfc000 | r(n) << 5 | r(t); }
 constexpr W ldaxr(unsigned t, unsigned n) { return 0xc85ffc00 | r(n) << 5 | r(t); }
 constexpr W stlr(unsigned t, unsigned n) { return 0xc89ffc00 | r(n) << 5 | r(t); }
 constexpr W dmb_ish() { return 0xd5033bbf; }
