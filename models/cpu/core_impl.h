@@ -101,11 +101,14 @@ class CoreImpl final : public CoreBase {
     /// The same of the operation at `op`, number `index` of the present block, of which nothing behind it has been executed.
     /// `known`: the block goes on in a state that is remembered.
     bool access_in_block(a64::CpuState& s, const DecodedOp* op, unsigned index, bool& known);
+    /// A store that fails leaves MemPort::last_va as it was; one that passes is aligned.
+    static bool may_not_access(const DecodedOp& op) { return op.insn.kind == a64::InsnKind::exclusive_store; }
     template <class P>
     void count_access(a64::CpuState& s, const DecodedOp& op) {
         if constexpr (!std::is_same_v<P, InstructionCounter>) {
             fast_.hits[op.is_store] += s.mem.accesses;
-            if (__builtin_expect(s.mem.last_va & op.align_mask, 0)) ++fast_.unaligned[op.is_store];
+            if (__builtin_expect(s.mem.last_va & op.align_mask, 0) && !may_not_access(op))
+                ++fast_.unaligned[op.is_store];
         }
         s.mem.accesses = 0;
     }
@@ -431,7 +434,8 @@ bool CoreImpl<Pipe>::perform(a64::CpuState& s, const DecodedOp& op, std::uint64_
         return false;
     }
     a = __builtin_expect(s.mem.slow != 0, 0) ? slow_access(s, op, issue) : Accessed{issue, 0};
-    if (op.align_mask && !op.heavy && Pipe::more_beats(op.is_store, op.insn.mem_bytes, s.mem.last_va))
+    if (op.align_mask && !op.heavy && Pipe::more_beats(op.is_store, op.insn.mem_bytes, s.mem.last_va) &&
+        !may_not_access(op))
         a.slow |= slow::beats;
     return true;
 }

@@ -74,7 +74,7 @@ void Pipeline::hold_in_write(std::uint64_t at, std::uint64_t ready, std::uint8_t
     holds_.back().until = std::max(holds_.back().until, ready + kToWrite);
 }
 
-/// An operation would issue at `need` or in the present cycle, when a load stands in wr.
+/// An operation would issue at `need` or in the present cycle, when one that waits for its data stands in wr.
 void Pipeline::held(std::uint64_t need) {
     while (std::max(need, issue_) >= holds_[0].from) {
         const Hold h = holds_[0];

@@ -129,12 +129,13 @@ class Pipeline {
             if (op.timing.detail & detail::alone) next_cycle();
         }
         if (__builtin_expect(slow != 0, 0)) {
-            why_[dst[0]] = why_[dst[1]] = why_of(slow);
+            const std::uint8_t why = why_of(slow);
+            if (why) why_[dst[0]] = why_[dst[1]] = why;
             late_ = std::max(late_, ready);
             if (slow & cpu::slow::cache_miss) {
                 replay_[dst[0]] = at + params_.replay;
             }
-            if (ready > at) hold_in_write(at, ready, why_of(slow));
+            if (ready > at) hold_in_write(at, ready, why);
         }
         hold(op, at);
         if (__builtin_expect(slow & cpu::slow::beats, 0))
@@ -148,14 +149,19 @@ class Pipeline {
         if (op.timing.detail & detail::result_store) done = ready + op.timing.latency;
         if (__builtin_expect(slow != 0, 0)) {
             late_ = std::max(late_, ready);
-            slow_store(at, slow);
-            // An atomic's result comes with the line, as a load's does.
-            if (op.timing.detail & detail::result_store && ready > at) hold_in_write(at, ready, why_of(slow));
+            // The result of an atomic or of an exclusive store comes with the line, as a load's does.
+            const bool loads = dst[0] != cpu::kReadySink && op.timing.detail & detail::result_store;
+            if (loads && slow & cpu::slow::cache_miss) {
+                hold_in_write(at, ready, why_of(slow));
+            } else {
+                slow_store(at, slow);
+            }
         }
         if (!op.plain) {
             finish(dst[0], done, op);
             finish(dst[1], done, op);
             finish(dst[2], at + 1, op);
+            if (__builtin_expect(slow & cpu::slow::cache_miss, 0)) why_[dst[0]] = why_[dst[1]] = why_of(slow);
         }
         // Further beats keep the way to the store buffer, not the pipeline.
         const unsigned beats = op.timing.occupancy + (slow & (cpu::slow::beats | cpu::slow::split) ? 1 : 0);
@@ -272,7 +278,8 @@ class Pipeline {
         }
     }
 
-    /// A load whose data are not there when it comes to wr: nothing issues from then on until they are (guide 5.1).
+    /// A load, atomic or exclusive store whose data are not there when it comes to wr: nothing issues from then on until they
+    /// are (guide 5.1).
     struct Hold {
         std::uint64_t from{~0ull}, until{};
         std::uint8_t why{};
@@ -280,8 +287,8 @@ class Pipeline {
         /// Cycles by which those behind it come there later. It has waited for its data behind others, too.
         std::uint64_t stands() const { return until > from && !told ? until - from : 0; }
     };
-    static constexpr unsigned kToWrite = 3; ///< stages from iss to wr
-    static constexpr unsigned kMaxHolds = 4;
+    static constexpr unsigned kToWrite = 3;  ///< stages from iss to wr
+    static constexpr unsigned kMaxHolds = 4; ///< one more makes the last one longer
     void hold_in_write(std::uint64_t at, std::uint64_t ready, std::uint8_t why);
     void held(std::uint64_t need);
     void load_stall(std::uint8_t why, std::uint64_t cycles);

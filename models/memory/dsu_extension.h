@@ -35,7 +35,8 @@ struct DsuExtension : tlm::tlm_extension<DsuExtension> {
     bool dirty{};              ///< clean, clean_invalidate: the core hands dirty data over
     std::uint64_t next{~0ull}; ///< a line that the core will write out next; only lets the host get ready
     // answer
-    Level level{Level::l3}; ///< where data came from: l3, peer, dram; peer: or others gave up their copies
+    Level level{
+        Level::l3}; ///< where data came from: l3, peer, dram; peer: or others gave up their copies, but for whole lines
     CacheLine::State granted{CacheLine::State::invalid}; ///< shared, exclusive, or modified (dirty data handed over)
     bool allocated{};                                    ///< a line was allocated in the L3
 

@@ -496,8 +496,9 @@ PrivateCaches::Fill PrivateCaches::from_l2(std::uint64_t pline, Into who, bool u
         }
         if (l->state == State::shared) {
             if (unique) {
-                f.ready = std::max(f.ready, own(pline, DsuKind::upgrade, start));
-                f.level = x_.level;
+                const std::uint64_t owned = own(pline, DsuKind::upgrade, start);
+                if (owned >= f.ready) f.level = x_.level;
+                f.ready = std::max(f.ready, owned);
                 l->state = State::exclusive;
             } else {
                 f.state = State::shared;

@@ -184,13 +184,6 @@ ParseResult finish(Options o, const Raw& raw) {
     if (!raw.quantum.empty()) o.overrides.push_back({"--quantum", "sim.quantum", raw.quantum});
     if (!raw.timing.empty()) o.overrides.push_back({"--timing", "sim.timing", raw.timing});
     if (!raw.warm_up.empty()) o.overrides.push_back({"--warm-up", "sim.warm_up", raw.warm_up});
-    const auto given = [&](sv key) {
-        const auto last =
-            std::find_if(o.overrides.rbegin(), o.overrides.rend(), [&](const auto& x) { return x.key == key; });
-        return last == o.overrides.rend() ? std::string() : last->value;
-    };
-    if (const std::string n = given("sim.warm_up"); given("sim.timing") == "none" && !n.empty() && n != "0")
-        return fault(fmt::format("--warm-up {} does not go with --timing none, which times nothing behind it", n));
     if (o.check_fast && (!o.gdb.empty() || !o.trace.empty() || !o.totals.empty() || o.stats))
         return fault("--check-fast runs twice, and does not go with --gdb, --trace, --totals or --stats");
     if (!raw.timeout.empty()) {

@@ -70,6 +70,12 @@ class Loader {
         if (spi && spi < 32)
             out_.faults.push_back(fmt::format("{}pmu.spi must be 0 or at least 32, the first shared interrupt, not {}",
                                               file_.empty() ? "" : file_ + ": ", spi));
+        const soc::MachineConfig& m = out_.draft.machine;
+        if (m.warm_up && m.timing == cpu::TimingPolicy::none)
+            out_.faults.push_back(
+                fmt::format("{}sim.warm_up (--warm-up) {} does not go with sim.timing (--timing) none, which "
+                            "times nothing behind it",
+                            file_.empty() ? "" : file_ + ": ", m.warm_up));
     }
 
   private:

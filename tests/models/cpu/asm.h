@@ -75,6 +75,9 @@ constexpr W stp(unsigned t, unsigned t2, unsigned n, int bytes = 0) {
 constexpr W prfm(unsigned n) { return 0xf9800000 | r(n) << 5; }
 constexpr W ldxr(unsigned t, unsigned n) { return 0xc85f7c00 | r(n) << 5 | r(t); }
 constexpr W stxr(unsigned s, unsigned t, unsigned n) { return 0xc8007c00 | r(s) << 16 | r(n) << 5 | r(t); }
+constexpr W stxp(unsigned s, unsigned t, unsigned t2, unsigned n) {
+    return 0xc8200000 | r(s) << 16 | r(t2) << 10 | r(n) << 5 | r(t);
+}
 constexpr W ldadd(unsigned s, unsigned t, unsigned n) { return 0xf8200000 | r(s) << 16 | r(n) << 5 | r(t); }
 constexpr W ldaddal(unsigned s, unsigned t, unsigned n) { return 0xf8e00000 | r(s) << 16 | r(n) << 5 | r(t); }
 constexpr W ldaxr(unsigned t, unsigned n) { return 0xc85ffc00 | r(n) << 5 | r(t); }

@@ -417,7 +417,8 @@ inline void add_behaviour_runs(MakeCore make) {
         s.x[9] = 12345678912345ull;
         s.x[5] = 3;
         m.run(0, s);
-        m.load(kCode + 0x2000, {ldur(2, 1, 1), ldur(2, 1, 62), str(2, 3), dc_zva(1), ldp(2, 4, 1, 8), svc()});
+        m.load(kCode + 0x2000,
+               {ldur(2, 1, 1), stxp(6, 2, 4, 1), ldur(2, 1, 62), str(2, 3), dc_zva(1), ldp(2, 4, 1, 8), svc()});
         s.pc = kCode + 0x2000;
         s.x[3] = kData + 12; // unaligned for 8 bytes
         s.stop = Stop::none;

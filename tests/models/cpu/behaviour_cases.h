@@ -191,7 +191,7 @@ TEST_CASE("events agree with one another", "[PMUV3-058]") {
     CHECK(n(ev::L1D_CACHE_REFILL) <= n(ev::L1D_CACHE));
     CHECK(n(ev::L1I_CACHE_REFILL) <= n(ev::L1I_CACHE));
     CHECK(n(ev::L1I_TLB_REFILL) <= n(ev::L1I_TLB));
-    // Five loads: two unaligned, one of them across a line; a pair; two stores, one of them DC ZVA.
+    // Five loads: two unaligned, one of them across a line; a pair; two stores, one of them DC ZVA; an exclusive store that fails.
     const EventNumber unaligned =
         m.cores[0]->knows(ev::UNALIGNED_LDST_RETIRED) ? ev::UNALIGNED_LDST_RETIRED : ev::UNALIGNED_LDST_SPEC;
     CHECK(n(unaligned) == 3);

@@ -8,24 +8,11 @@ namespace {
 
 using namespace rkperf;
 using namespace rkperf::test;
-namespace ev = pmu_event;
 
-// At EL1, at both levels, and at EL0 alone, which charges do not come near.
-const std::vector<ChargeCase> kCases = {
-    {ev::INST_RETIRED, 2, 260}, {ev::INST_RETIRED, 3, 260}, {ev::INST_RETIRED, 1, 260},  {ev::CPU_CYCLES, 2, 400},
-    {ev::INST_SPEC, 2, 150},    {ev::BR_RETIRED, 2, 150},   {ev::BR_PRED, 2, 150},       {ev::MEM_ACCESS, 2, 150},
-    {ev::L1D_CACHE, 2, 150},    {ev::L1I_CACHE, 2, 150},    {ev::STALL_BACKEND, 2, 300}, {ev::STALL_FRONTEND, 2, 300},
-    {ev::BR_MIS_PRED, 2, 6},    {ev::LD_RETIRED, 2, 150},   {ev::DP_SPEC, 2, 150},       {ev::STALL_BACKEND_LD, 2, 300},
-};
+const std::vector<ChargeCase> kCases = charge_cases({{ev::LD_RETIRED, 2, 150}, {ev::STALL_BACKEND_LD, 2, 300}});
 
 const bool registered = add_charge_runs(cpu_a55::make_core, kCases);
 
-TEST_CASE("a counter wraps in kernel work where it would if no charge passed in one piece", "[PMUV3-062]") {
-    REQUIRE(registered);
-    check_charges(kCases);
-}
-TEST_CASE("a counter wraps at the last event of a charge, one before it, and one behind", "[PMUV3-062]") {
-    check_charge_edges();
-}
-
 } // namespace
+
+#include "tests/models/cpu/charge_cases.h"

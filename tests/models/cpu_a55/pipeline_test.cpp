@@ -116,17 +116,51 @@ TEST_CASE("a load of 128 bits keeps the load unit for a second cycle, and nothin
     SECTION("one on integers does, too") { CHECK(r.general(kAddX6) == first + 1); }
 }
 
-TEST_CASE("an atomic whose line is not there holds what has not issued when it comes to wr", "[a55]") {
-    constexpr std::uint32_t kLdaddX4 = 0xf8250004, kStrX5 = 0xf9000005;
-    constexpr unsigned kWait = 100;
-    for (const std::uint32_t raw : {kLdaddX4, kStrX5}) {
-        Rig r;
+TEST_CASE("what gives back a result of a line that is not there holds what has not issued when it comes to wr",
+          "[a55]") {
+    constexpr std::uint32_t kLdaddX4 = 0xf8250004, kStadd = 0xf825001f, kStxrW7 = 0xc8077c05, kStrX5 = 0xf9000005;
+    constexpr unsigned kWait = 100, kTranslation = 30;
+    Rig r;
+    const auto store = [&](std::uint32_t raw, unsigned wait, std::uint32_t slow) {
         const cpu::DecodedOp op = cpu::make_op(raw, cpu_a55::timing_of);
         const std::uint64_t at = r.pipe.begin(op);
-        r.pipe.store(op, at, at + kWait, cpu::slow::cache_miss, 0);
+        r.pipe.store(op, at, at + wait, slow, 0);
+        return at;
+    };
+    const auto twenty = [&] {
         std::uint64_t last = 0;
         for (unsigned n = 0; n < 20; ++n) last = r.place(kAddX6);
-        CHECK((last >= at + kWait) == (raw == kLdaddX4)); // a store waits in the store buffer
+        return last;
+    };
+    const auto stalls = [&](cpu::Lane l) { return r.stalls.count[cpu::stall_index(l)]; };
+    SECTION("atomics and exclusive stores") {
+        for (const std::uint32_t raw : {kLdaddX4, kStxrW7}) {
+            const std::uint64_t at = store(raw, kWait, cpu::slow::cache_miss);
+            CHECK(twenty() >= at + kWait);
+        }
+    }
+    SECTION("not what gives back none") {
+        for (const std::uint32_t raw : {kStadd, kStrX5}) {
+            const std::uint64_t at = store(raw, kWait, cpu::slow::cache_miss);
+            CHECK(twenty() < at + kWait);
+        }
+    }
+    SECTION("nor an exclusive store that fails") {
+        const std::uint64_t at = store(kStxrW7, 1, cpu::slow::exclusive);
+        CHECK(twenty() < at + kWait);
+        CHECK(stalls(cpu::Lane::stall_load) == 0);
+    }
+    SECTION("an atomic that only the TLB does not know waits for its translation, once") {
+        const std::uint32_t slow = cpu::slow::with_translation(cpu::slow::tlb_miss, kTranslation);
+        const std::uint64_t at = store(kLdaddX4, kTranslation, slow);
+        CHECK(r.place(kAddX6) == at + kTranslation);
+        CHECK(stalls(cpu::Lane::stall_load) == 0);
+    }
+    SECTION("the wait for the result is one for the cache") {
+        store(kLdaddX4, kWait, cpu::slow::cache_miss);
+        r.place(0x91000486);
+        CHECK(stalls(cpu::Lane::stall_load_cache) > kWait);
+        CHECK(stalls(cpu::Lane::stall_interlock) == 0);
     }
 }
 

@@ -236,6 +236,26 @@ TEST_CASE("stores make a line modified: from exclusive silently, from shared by 
     check_invariants(f);
 }
 
+TEST_CASE("a store to a shared line that is still on its way waits for what comes later, and counts as that",
+          "[memory][mesi]") {
+    CachesFixture f(plain_a76());
+    f.dsu.grant = State::shared;
+    f.dsu.latency = 1000;
+    f.go(0, Access::prefetch_l2);
+    REQUIRE(f.l2(0) == State::shared);
+    f.dsu.level = Level::l3;
+    SECTION("the line") {
+        f.dsu.latency = 50;
+        CHECK(f.go(0, Access::store).level == Level::dram);
+        CHECK(f.total(ev::L1D_CACHE_REFILL_OUTER) == 1);
+    }
+    SECTION("or the right to write it") {
+        f.dsu.latency = 2000;
+        CHECK(f.go(0, Access::store).level == Level::l3);
+        CHECK(f.total(ev::L1D_CACHE_REFILL_INNER) == 1);
+    }
+}
+
 TEST_CASE("fetches use the L1I and the L2", "[memory][l1i]") {
     CachesFixture f(plain_a55());
     CHECK(f.go(0x1000, Access::fetch).level == Level::dram);

@@ -74,11 +74,6 @@ TEST_CASE("what is timed") {
     CHECK(o.check_fast);
     CHECK(o.client_args == Words{"-c", "10"});
     CHECK(good({"run", "--totals", "T", "prog"}).totals == "T");
-    CHECK_THAT(bad({"run", "--warm-up", "10", "--timing=none", "prog"}),
-               Catch::Contains("--warm-up 10 does not go with"));
-    CHECK_THAT(bad({"run", "--set", "sim.timing=none", "--warm-up", "10", "prog"}),
-               Catch::Contains("does not go with"));
-    good({"run", "--warm-up", "0", "--timing=none", "prog"});
     CHECK_THAT(bad({"run", "--check-fast", "--stats", "prog"}), Catch::Contains("runs twice"));
     CHECK_THAT(bad({"run", "--check-fast", "--gdb", "stdio", "prog"}), Catch::Contains("runs twice"));
 }

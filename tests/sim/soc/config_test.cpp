@@ -142,6 +142,15 @@ TEST_CASE("settings of the command line are checked like those of a file and win
     CHECK_THAT(bad.faults[5], Catch::Contains("whole number"));
 }
 
+TEST_CASE("a warm-up needs something that is timed behind it, wherever the two are set") {
+    const LoadedConfig bad = load("[sim]\ntiming = \"none\"\n", {{"--warm-up", "sim.warm_up", "10"}});
+    REQUIRE(bad.faults.size() == 1);
+    CHECK_THAT(bad.faults[0],
+               Catch::Contains("sim.warm_up (--warm-up) 10 does not go with sim.timing (--timing) none"));
+    CHECK(load("[sim]\ntiming = \"none\"\n", {{"--warm-up", "sim.warm_up", "00"}}).faults.empty());
+    CHECK(load("[sim]\ntiming = \"regions\"\n", {{"--warm-up", "sim.warm_up", "10"}}).faults.empty());
+}
+
 TEST_CASE("what is printed is a description that gives the same machine") {
     const LoadedConfig c = load("name = \"a \\\"b\\\"\"\n[sim]\nquantum = \"1500ns\"\n[pmu]\nshape = \"mainline\"\n",
                                 {{"--set", "cluster.0.cpus", "2"}});
